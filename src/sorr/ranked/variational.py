@@ -1,0 +1,102 @@
+r"""Theorem 1 of the paper: ranking written as a minimum over thresholds.
+
+.. math:: \phi_k(s) = \min_{\lambda} \Big\{ k \lambda + \sum_i w_i [s_i - \lambda]_+ \Big\},
+    \qquad \psi_{m,k}(s) = \phi_k(s) - \phi_m(s),
+
+where the minimum is attained at :math:`\lambda = s_{[k]}`. The weights are one, unless given.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from sorr.ranked.rows import as_values, map_rows, plain, refuse_nan
+from sorr.ranked.types import Ends, FloatArray, Weight
+
+__all__ = ["truncate", "variational_top_sum"]
+
+
+def variational_top_sum(
+    values: npt.ArrayLike,
+    k: int | float | None,
+    threshold: npt.ArrayLike,
+    *,
+    sample_weight: npt.ArrayLike | None = None,
+) -> float | FloatArray:
+    r"""Evaluate :math:`k \lambda + \sum_i w_i [s_i - \lambda]_+`, at least the sum of the top k.
+
+    Convex and piecewise linear in the threshold; equal to `top_sum` where the threshold is the
+    value at rank `k`, which is `kth_largest`.
+
+    Parameters
+    ----------
+    values : array-like of shape (..., n)
+        Individual losses in any order, without NaN.
+    k : int, float, Mass or None
+        The last rank to keep; see `RankedRange`.
+    threshold : array-like of shape (...)
+        The multiplier :math:`\lambda`, finite: one number, or one for each row.
+    sample_weight : array-like of shape (n,) or (..., n), optional
+        The mass of each value.
+
+    Returns
+    -------
+    float, or ndarray of shape (...)
+
+    Examples
+    --------
+    >>> [variational_top_sum([4.0, 1.0, 3.0, 2.0], 2, threshold) for threshold in (2.0, 3.0, 4.0)]
+    [7.0, 7.0, 8.0]
+    """
+    level = np.asarray(threshold, dtype=np.float64)
+    if not np.isfinite(level).all():
+        raise ValueError(f"threshold={threshold!r} is not finite; needed a finite number")
+    excess = np.maximum(as_values(values) - level[..., None], 0.0)
+    parts = map_rows(_total_and_rank, excess, 0, k, sample_weight)
+    return plain(parts[..., 0] + parts[..., 1] * level)
+
+
+def _total_and_rank(excess: FloatArray, ends: Ends, weight: Weight | None) -> FloatArray:
+    if weight is not None:
+        excess = np.where(weight > 0, excess, 0.0) * weight
+    total = excess.sum(axis=-1, dtype=np.float64)
+    return np.stack([total, np.full_like(total, ends.k)], axis=-1)
+
+
+def truncate(values: npt.ArrayLike, lower: npt.ArrayLike, upper: npt.ArrayLike) -> FloatArray:
+    r"""Reduce each value by one threshold and cap it at another, sample by sample.
+
+    .. math:: [s_i - \lambda]_+ - [s_i - \hat\lambda]_+ =
+        \min(\max(s_i, \lambda), \hat\lambda) - \lambda
+
+    At fixed thresholds this is what minimising a ranked range does to an individual loss: below
+    :math:`\lambda` it costs nothing, above :math:`\hat\lambda` it costs no more (section 3 of
+    the paper, and its figure of the losses interpreted sample by sample).
+
+    Parameters
+    ----------
+    values : array-like
+        Individual losses, without NaN.
+    lower, upper : float or array-like
+        The thresholds :math:`\lambda \le \hat\lambda`, as from `thresholds`. The upper one may
+        be infinite, which caps nothing.
+
+    Returns
+    -------
+    ndarray of the shape of the values
+
+    Examples
+    --------
+    >>> truncate([0.5, 1.5, 9.0], lower=1.0, upper=2.0)
+    array([0. , 0.5, 1. ])
+    """
+    low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
+    if not (np.isfinite(low).all() and (low <= high).all()):
+        raise ValueError(
+            f"lower={lower!r} and upper={upper!r} are not thresholds of a range; needed a finite "
+            "lower one, at most the upper one: see `thresholds`"
+        )
+    array = as_values(values)
+    refuse_nan(array)
+    return np.asarray(np.clip(array, low, high) - low, dtype=array.dtype)

@@ -1,0 +1,143 @@
+"""Rows long enough to be narrowed for real, against a full sort."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sorr.ranked import (
+    Mass,
+    average_ranked_range,
+    kth_largest,
+    ranked_range_weights,
+    sum_ranked_range,
+    thresholds,
+)
+from sorr.ranked.brackets import sample_of
+from sorr.ranked.narrow import is_long, narrow
+from sorr.ranked.types import Ends
+
+N = 400_000
+
+
+def _rows():
+    rng = np.random.default_rng(7)
+    normal = rng.normal(size=N)
+    return {
+        "distinct": normal,
+        "heavy tail": rng.standard_cauchy(size=N),
+        "hinge": np.maximum(0.0, 1.0 - rng.normal(1.0, 1.0, size=N)),
+        "few values": np.round(normal, 1),
+        "two values": np.where(normal > 0.1, 1.0, 0.0),
+        "constant": np.full(N, 0.7),
+        "block in the middle": np.where(rng.random(N) < 0.6, 0.0, normal),
+        "ascending": np.sort(normal),
+        "descending": np.sort(normal)[::-1],
+        "periodic": np.tile(np.arange(64.0), N // 64),
+        "infinite outliers": np.where(rng.random(N) < 0.05, np.inf, normal),
+        "single precision": normal.astype(np.float32),
+    }
+
+
+ROWS = _rows()
+ENDS = [(0, N), (0, 1), (0, N // 2), (N // 10, N), (N // 10, 9 * N // 10), (7, 8), (N - 1, N)]
+ENDS += [(N // 2, N // 2 + 3), (N // 2 - 20_000, N // 2 + 20_000)]
+
+
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("ends", ENDS)
+def test_long_rows_agree_with_a_full_sort(name, ends):
+    values, (m, k) = ROWS[name], ends
+    down = np.sort(values)[::-1]
+    kept = down[m:k].astype(np.float64)
+    rtol = 1e-6 if values.dtype == np.float32 else 1e-12  # single-precision products
+    total = sum_ranked_range(values, m, k)
+    assert_allclose(total, kept.sum(), rtol=rtol, atol=rtol * np.abs(kept).sum())
+    upper, lower = thresholds(values, m, k)
+    assert lower == kth_largest(values, k) == down[k - 1]
+    assert upper == (down[m - 1] if m else np.inf)
+    shares = ranked_range_weights(values, m, k)
+    assert_allclose(shares.sum(dtype=np.float64), k - m, rtol=1e-6 if rtol > 1e-9 else 1e-12)
+    assert_array_equal(shares[(values > down[m]) | (values < down[k - 1])], 0)
+    assert_array_equal(shares[(values < down[m]) & (values > down[k - 1])], 1)
+    for end in {down[m], down[k - 1]}:
+        tied = values == end
+        expected = np.count_nonzero(down[m:k] == end) / np.count_nonzero(tied)
+        assert_allclose(shares[tied], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["distinct", "hinge", "few values", "infinite outliers"])
+@pytest.mark.parametrize("ends", [(0.0, 1.0), (0.1, 1.0), (0.1, 0.9), (0.5, 0.50001), (0.0, 0.4)])
+def test_long_rows_with_weights_agree_with_a_full_sort(name, ends):
+    values = ROWS[name]
+    weight = np.random.default_rng(3).integers(0, 9, size=N) / 8  # sums of eighths are exact
+    m, k = (np.floor(8 * share * weight.sum()) / 8 for share in ends)
+    order = np.argsort(-values, kind="stable")
+    edges = np.concatenate([[0.0], np.cumsum(weight[order])])
+    mass = np.clip(np.minimum(edges[1:], k) - np.maximum(edges[:-1], m), 0, None)
+    ordered = values[order]
+
+    def found(function):
+        return function(values, Mass(m), Mass(k), sample_weight=weight)
+
+    expected = ordered[mass > 0] @ mass[mass > 0]
+    assert_allclose(found(sum_ranked_range), expected, rtol=1e-12, atol=1e-9)
+    upper, lower = found(thresholds)
+    assert lower == ordered[mass > 0][-1]
+    assert upper == (ordered[np.searchsorted(edges, m) - 1] if m else np.inf)
+    shares = found(ranked_range_weights)
+    assert_allclose(shares.sum(), k - m, rtol=1e-12)
+    assert (shares <= weight).all()
+    for end in {ordered[mass > 0][0], ordered[mass > 0][-1]}:
+        tied = values == end
+        assert_allclose(shares[tied].sum(), mass[ordered == end].sum(), rtol=1e-9)
+    between = (values < ordered[mass > 0][0]) & (values > ordered[mass > 0][-1])
+    assert_array_equal(shares[between], weight[between])
+
+
+def test_most_of_a_long_row_is_decided_without_ranking_it():
+    values = ROWS["distinct"]
+    assert is_long(values, None)
+    narrowed = narrow(values, Ends(N // 10, 9 * N // 10), None)
+    assert narrowed is not None
+    assert 0 < len(narrowed.near) < N // 20
+
+
+def test_a_bracket_that_misses_is_noticed():
+    # An evenly spaced sample sees nothing but zeros here, and can only guess wrong.
+    values = np.random.default_rng(5).normal(size=N)
+    values[sample_of(values)] = 0.0
+    ends = Ends(N // 10, 9 * N // 10)
+    assert narrow(values, ends, None) is None
+    down = np.sort(values)[::-1]
+    assert sum_ranked_range(values, ends.m, ends.k) == pytest.approx(
+        down[ends.m : ends.k].sum(), abs=1e-6
+    )
+    weight = np.ones(N)
+    assert kth_largest(values, ends.k, sample_weight=weight) == down[ends.k - 1]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_nan_in_a_long_row_is_refused_with_its_position(weighted):
+    values = ROWS["distinct"].copy()
+    values[123_456] = np.nan
+    weight = np.ones(N) if weighted else None
+    for function in (sum_ranked_range, ranked_range_weights, thresholds):
+        for ends in [(0, None), (0.1, None), (0.1, 0.9), (0, 10)]:
+            with pytest.raises(ValueError, match=f"1 of {N} values are NaN.*index 123456"):
+                function(values, *ends, sample_weight=weight)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("function", [average_ranked_range, ranked_range_weights, thresholds])
+def test_ten_million_values_need_at_most_three_arrays_of_that_size(function, weighted):
+    values = np.random.default_rng(0).exponential(size=10_000_000)
+    weight = np.random.default_rng(1).uniform(size=values.size) if weighted else None
+    for kind in (values, np.maximum(values - 1.0, 0.0)):  # the second is zero for most
+        tracemalloc.start()
+        function(kind, 0.1, 0.9, sample_weight=weight)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak <= 3 * values.nbytes

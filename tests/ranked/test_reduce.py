@@ -1,0 +1,273 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sorr.ranked import (
+    Mass,
+    average_ranked_range,
+    kth_largest,
+    sum_ranked_range,
+    thresholds,
+    top_sum,
+)
+from tests.ranked import referees
+from tests.ranked.paths import both_paths
+from tests.ranked.strategies import masses, ranked, rows, spread, weighted
+
+
+@both_paths
+@given(row=ranked())
+def test_the_sum_is_that_of_the_sorted_slice(path, row):
+    values, m, k = row
+    with path():
+        assert sum_ranked_range(values, m, k) == sum(referees.kept(values, m, k))
+
+
+@both_paths
+@given(row=ranked(max_size=7))
+def test_the_sum_equals_the_one_found_by_enumeration(path, row):
+    values, m, k = row
+    with path():
+        assert top_sum(values, k) == referees.top_sum_by_enumeration(values, k)
+        assert sum_ranked_range(values, m, k) == referees.range_sum_by_enumeration(values, m, k)
+
+
+@both_paths
+@given(row=rows(spread), data=st.data())
+def test_ranges_that_tile_the_ranks_add_up_to_the_sum(path, row, data):
+    n = len(row)
+    cuts = sorted({0, n, *data.draw(st.lists(st.integers(0, n), max_size=4))})
+    with path():
+        parts = [sum_ranked_range(row, m, k) for m, k in pairwise(cuts)]
+    assert_allclose(sum(parts), row.sum(), rtol=1e-12, atol=1e-12 * np.abs(row).sum())
+
+
+@both_paths
+@given(row=weighted())
+def test_masses_that_tile_the_weight_add_up_to_the_weighted_sum(path, row):
+    values, weight, m, k = row
+    cuts = sorted({0.0, m, k, weight.sum()})
+    with path():
+        parts = [
+            sum_ranked_range(values, Mass(low), Mass(high), sample_weight=weight)
+            for low, high in pairwise(cuts)
+        ]
+    assert sum(parts) == values @ weight
+
+
+@both_paths
+@given(row=ranked(), seed=st.integers(0, 99))
+def test_the_order_of_the_values_is_irrelevant(path, row, seed):
+    values, m, k = row
+    shuffled = np.random.default_rng(seed).permutation(values)
+    with path():
+        assert sum_ranked_range(shuffled, m, k) == sum_ranked_range(values, m, k)
+        assert thresholds(shuffled, m, k) == thresholds(values, m, k)
+
+
+@both_paths
+@given(row=weighted(), shift=st.integers(-3, 3), scale=st.sampled_from([0.5, 1.0, 4.0]))
+def test_shifting_and_scaling_the_values_shifts_and_scales_the_sum(path, row, shift, scale):
+    values, weight, m, k = row
+    m, k = Mass(m), Mass(k)
+    with path():
+        plain = sum_ranked_range(values, m, k, sample_weight=weight)
+        moved = sum_ranked_range(scale * values + shift, m, k, sample_weight=weight)
+    assert moved == scale * plain + (k - m) * shift
+
+
+@both_paths
+@given(row=weighted())
+def test_a_weighted_sum_is_that_of_the_segments(path, row):
+    values, weight, m, k = row
+    with path():
+        found = sum_ranked_range(values, Mass(m), Mass(k), sample_weight=weight)
+    assert found == referees.segments(values, weight, m, k) @ values
+
+
+@both_paths
+@given(row=ranked(), data=st.data())
+def test_two_copies_of_a_row_equal_weight_two(path, row, data):
+    values, m, k = row
+    n = len(values)
+    copies = np.array(data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)))
+    if copies.sum() < k:
+        copies = copies + 1
+    with path():
+        repeated = np.repeat(values, copies)
+        for function in (sum_ranked_range, average_ranked_range, thresholds):
+            assert function(values, m, k, sample_weight=copies) == function(repeated, m, k)
+
+
+@both_paths
+@given(row=ranked())
+def test_weights_of_one_change_nothing(path, row):
+    values, m, k = row
+    with path():
+        ones = np.ones(len(values))
+        assert sum_ranked_range(values, m, k, sample_weight=ones) == sum_ranked_range(values, m, k)
+        assert thresholds(values, m, k, sample_weight=ones) == thresholds(values, m, k)
+
+
+@both_paths
+@given(row=ranked())
+def test_the_thresholds_are_the_values_at_both_ranks(path, row):
+    values, m, k = row
+    down = sorted(values, reverse=True)
+    with path():
+        upper, lower = thresholds(values, m, k)
+        assert lower == kth_largest(values, k) == down[k - 1]
+        assert upper == (down[m - 1] if m else np.inf)
+
+
+@both_paths
+@pytest.mark.parametrize("outlier", [1e17, 1e300, np.inf])
+def test_a_huge_discarded_loss_leaves_the_sum_untouched(path, outlier):
+    values = np.array([0.1, outlier, 0.2, 0.3, outlier, 0.15])
+    with path():
+        assert sum_ranked_range(values, m=2, k=4) == 0.5
+        assert sum_ranked_range(values, m=2, k=4, sample_weight=np.ones(6)) == 0.5
+        assert average_ranked_range(values, m=2) == pytest.approx(0.1875, rel=1e-15)
+
+
+@both_paths
+def test_infinite_values_count_when_they_are_kept(path):
+    values = np.array([np.inf, 2.0, 1.0, -np.inf])
+    with path():
+        assert sum_ranked_range(values, m=0, k=2) == np.inf
+        assert sum_ranked_range(values, m=1, k=3) == 3.0
+        assert sum_ranked_range(values, m=1, k=4) == -np.inf
+        assert kth_largest(values, 1) == np.inf
+
+
+@both_paths
+def test_an_infinite_value_without_mass_adds_nothing(path):
+    values, weight = [np.inf, 2.0, 1.0, -np.inf], [0.0, 1.0, 1.0, 0.0]
+    with path():
+        assert sum_ranked_range(values, 0, 2, sample_weight=weight) == 3.0
+        assert thresholds(values, 1, 2, sample_weight=weight) == (2.0, 1.0)
+
+
+@both_paths
+def test_rounding_of_masses_does_not_pull_an_outlier_back_in(path):
+    # 0.1 + 0.1 + 0.1 > 0.3 and ten times 0.1 is not 1: none of it may leave a sliver of infinity
+    values, weight = np.array([np.inf] * 3 + [1.0] * 7), np.full(10, 0.1)
+    with path():
+        assert sum_ranked_range(values, Mass(0.3), sample_weight=weight) == pytest.approx(0.7)
+        assert average_ranked_range(values, 0.3, sample_weight=weight) == pytest.approx(1.0)
+        assert average_ranked_range(values, 3, sample_weight=10 * weight) == pytest.approx(1.0)
+        assert kth_largest(-values, Mass(0.7), sample_weight=weight) == -1.0
+
+
+@both_paths
+@given(row=ranked(spread), batch=st.integers(1, 3))
+def test_a_batch_gives_each_row_what_the_row_alone_gives(path, row, batch):
+    values, m, k = row
+    stack = np.stack([np.roll(values, i) * (i + 1) for i in range(2 * batch)])
+    stack = stack.reshape(batch, 2, -1)
+    weight = np.arange(1.0, len(values) + 1)
+    own = weight * np.arange(1, 2 * batch + 1).reshape(batch, 2, 1)
+    with path():
+        for function in (sum_ranked_range, average_ranked_range):
+            for mass in (None, weight, own):
+                found = function(stack, m, k, sample_weight=mass)
+                assert found.shape == (batch, 2)
+                for index in np.ndindex(batch, 2):
+                    single = None if mass is None else mass[index] if mass is own else mass
+                    alone = function(stack[index], m, k, sample_weight=single)
+                    assert_allclose(found[index], alone, rtol=1e-12, atol=1e-6)
+        upper, lower = thresholds(stack, m, k)
+        assert lower.shape == upper.shape == (batch, 2)
+        assert_array_equal(lower, kth_largest(stack, k))
+
+
+def test_fractions_are_shares_of_the_values_or_of_the_weight():
+    values = np.arange(20.0)
+    assert sum_ranked_range(values, 0.1, 0.5) == sum_ranked_range(values, 2, 10)
+    weight = np.linspace(0.5, 1.5, 20)
+    assert sum_ranked_range(values, 0.1, 0.5, sample_weight=weight) == pytest.approx(
+        sum_ranked_range(values, Mass(2.0), Mass(10.0), sample_weight=weight), rel=1e-12
+    )
+
+
+def test_parts_of_a_value_count_in_part():
+    assert sum_ranked_range([4.0, 3.0, 2.0], Mass(0.5), Mass(2.25)) == 2.0 + 3.0 + 0.5
+    assert kth_largest([4.0, 3.0, 2.0], Mass(2.25)) == 2.0
+    assert kth_largest([4.0, 3.0, 2.0], Mass(2.0)) == 3.0
+
+
+@pytest.mark.parametrize("weight", [None, [2.0]])
+def test_one_value_is_its_own_average(weight):
+    assert average_ranked_range([7.0], sample_weight=weight) == 7.0
+    assert thresholds([7.0], sample_weight=weight) == (np.inf, 7.0)
+
+
+@both_paths
+def test_single_precision_is_added_up_in_double(path):
+    values = np.full(5000, 0.1, dtype=np.float32)
+    with path():
+        total = sum_ranked_range(values, 500, 4500)
+    assert total == pytest.approx(4000 * float(np.float32(0.1)), rel=1e-6)  # products are single
+
+
+def test_lists_integers_and_booleans_are_values():
+    assert sum_ranked_range([3, 1, 2], 1) == 3.0
+    assert sum_ranked_range(np.array([True, False]), 0, 1) == 1.0
+
+
+def test_the_values_are_left_as_they_were():
+    values = np.random.default_rng(0).normal(size=100)
+    before = values.copy()
+    sum_ranked_range(values, 10, 90)
+    thresholds(values, 10, 90, sample_weight=np.ones(100))
+    assert_array_equal(values, before)
+
+
+@pytest.mark.parametrize(
+    ("values", "weight", "words"),
+    [
+        ([[1.0, 2.0], [np.nan, np.nan]], None, ["2 of 4 values are NaN", "index 1, 0"]),
+        ([1.0, np.nan], None, ["1 of 2 values are NaN", "index 1"]),
+        ([], None, ["shape (0,)", "at least one value"]),
+        (3.0, None, ["shape ()", "at least one value"]),
+        ([1.0, 2.0], [1.0], ["shape (1,)", "needed (2,)"]),
+        ([1.0, 2.0], [1.0, -1.0], ["1 of 2 weights", "negative", "index 1"]),
+        ([1.0, 2.0], [np.nan, 1.0], ["1 of 2 weights", "NaN", "index 0"]),
+        ([1.0, 2.0], [np.inf, 1.0], ["1 of 2 weights", "infinite", "index 0"]),
+        ([1.0, 2.0], [0.0, 0.0], ["all 2 weights are zero"]),
+    ],
+)
+def test_values_and_weights_that_make_no_sense_are_refused(values, weight, words):
+    with pytest.raises(ValueError, match=r"needed|drop|mass") as caught:
+        sum_ranked_range(values, 0, sample_weight=weight)
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("values", [["a", "b"], [1j, 2.0]])
+def test_values_that_are_no_numbers_are_refused(values):
+    with pytest.raises(TypeError, match="needed real numbers"):
+        sum_ranked_range(values, 0)
+
+
+@both_paths
+@pytest.mark.parametrize("function", [sum_ranked_range, average_ranked_range, thresholds])
+@pytest.mark.parametrize("ends", [(0, None), (2, None), (0, 5), (2, 5)])
+@pytest.mark.parametrize("weight", [None, np.ones(40)])
+def test_nan_is_refused_wherever_it_ranks(path, function, ends, weight):
+    values = np.arange(40.0)
+    values[31] = np.nan
+    with path(), pytest.raises(ValueError, match="1 of 40 values are NaN, the first at index 31"):
+        function(values, *ends, sample_weight=weight)
+
+
+@given(row=weighted(mass=masses))
+def test_the_kth_largest_of_a_mass_is_the_value_of_its_segment(row):
+    values, weight, _, k = row
+    kept = referees.segments(values, weight, 0, k)
+    expected = values[kept > 0].min()
+    assert kth_largest(values, Mass(k), sample_weight=weight) == expected
