@@ -73,10 +73,7 @@ def enclose(values: FloatArray, ends: Ends, weight: Weight | None) -> Brackets:
         mass = end * scale
         if not 0 < mass < total:
             return None
-        share = mass / total
-        spread = (
-            _SIGMAS * total * (math.sqrt(share * (1 - share) / max(size, 1)) + 1 / max(size, 1))
-        )
+        spread = _SIGMAS * (math.sqrt(mass * (total - mass) / size) + total / size)
         return Bracket(
             low=value_at(mass + spread) if mass + spread < total else -math.inf,
             high=value_at(mass - spread) if mass - spread > 0 else math.inf,

@@ -23,6 +23,7 @@ __all__ = ["Merged", "Narrowed", "is_long", "merge_block", "narrow"]
 _LONG = 1 << 15  # below, the passes over a row cost more than the partitions they save
 _LONG_WEIGHTED = 1 << 13  # the same against a sort
 _CHUNK = 1 << 18  # values looked at in one go: what is computed on the way stays in the cache
+_COMMON = 0.2  # a value that takes this share of a row is worth merging
 _BLOCK = 1 << 10  # values added up in one go: sums of sums keep the rounding error small
 _UNDECIDED = 0.3  # not worth the passes if more of the row than this would stay near an end,
 _UNDECIDED_WEIGHTED = 0.9  # as happens where the end falls into a block of equal values
@@ -61,20 +62,20 @@ def _at(weight: Weight | None, rows: npt.NDArray[np.intp] | slice) -> Weight | N
 
 
 def merge_block(values: FloatArray, weight: Weight) -> Merged | None:
-    """Turn the value that most of a row has, if there is one, into a single one of that mass.
+    """Turn the commonest value of a row, if it is common, into a single one of all its mass.
 
-    Hinge losses have such a block, their zeros, and brackets cannot split it.
+    Hinge losses have such a block, their zeros, which no bracket can split.
     """
-    sample = values[sample_of(values)]
-    middle = np.partition(sample, len(sample) // 2)[len(sample) // 2]
-    if np.mean(sample == middle) <= 0.4:
+    found, counts = np.unique(values[sample_of(values)], return_counts=True)
+    if counts.max() < _COMMON * counts.sum():
         return None
-    tied = values == middle
+    tied = values == found[counts.argmax()]
     rows = np.flatnonzero(~tied)
     if len(rows) >= len(values) - 1:
         return None
     mass = _sum_where(weight, tied, np.empty(_CHUNK // 2))
-    return Merged(np.append(values[rows], middle), np.append(weight[rows], mass), rows)
+    common = found[[counts.argmax()]]
+    return Merged(np.append(values[rows], common), np.append(weight[rows], mass), rows)
 
 
 def narrow(

@@ -9,8 +9,9 @@ the largest: and the block that losses have, if any, is their smallest value, ze
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
-from sorr.ranked.types import Ends, FloatArray, Weight
+from sorr.ranked.types import Ends, FloatArray, Mask, Weight
 
 __all__ = ["extremes", "kept_segments", "kept_slice", "kth"]
 
@@ -49,7 +50,8 @@ def kept_segments(values: FloatArray, ends: Ends, weight: Weight) -> tuple[Float
 def kth(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArray:
     """Return the value at rank k of each row."""
     if weight is not None:
-        return extremes(values, ends._replace(m=0), weight)[1]
+        ordered, mass = kept_segments(values, ends._replace(m=0), weight)
+        return _pick(ordered, _last(mass > 0))
     k = int(ends.k)
     negative = -values
     negative.partition(k - 1, axis=-1)
@@ -58,22 +60,36 @@ def kth(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArray:
 
 def extremes(
     values: FloatArray, ends: Ends, weight: Weight | None
-) -> tuple[FloatArray, FloatArray]:
-    """Return the largest and the smallest value kept in each row: NaN where nothing is kept."""
+) -> tuple[FloatArray | None, FloatArray | None]:
+    """Return the largest and the smallest value kept in each row.
+
+    None stands for an end that cuts nothing off, NaN for rows of which nothing is kept.
+    """
+    if values.shape[-1] == 0 or ends.k <= ends.m:
+        nothing = np.full(values.shape[:-1], np.nan)
+        return nothing, nothing
     if weight is None:
-        kept = kept_slice(values, ends)
-        if kept.shape[-1] == 0:
-            return _nothing(values)
-        return np.asarray(kept.max(axis=-1)), np.asarray(kept.min(axis=-1))
+        m, k = int(ends.m), int(ends.k)
+        largest, smallest = None, None
+        negative = -values
+        if k < values.shape[-1]:
+            negative.partition(k - 1, axis=-1)
+            smallest = -negative[..., k - 1]
+        if m > 0:
+            negative[..., :k].partition(m, axis=-1)
+            largest = -negative[..., m]
+        return largest, smallest
     ordered, mass = kept_segments(values, ends, weight)
-    if mass.shape[-1] == 0:
-        return _nothing(values)
-    largest = np.argmax(mass > 0, axis=-1)
-    smallest = mass.shape[-1] - 1 - np.argmax(mass[..., ::-1] > 0, axis=-1)
-    pair = np.take_along_axis(ordered, np.stack([largest, smallest], axis=-1), axis=-1)
-    pair = np.where((mass > 0).any(axis=-1, keepdims=True), pair, np.nan)
-    return pair[..., 0], pair[..., 1]
+    kept = mass > 0
+    some = kept.any(axis=-1)
+    largest = np.where(some, _pick(ordered, np.argmax(kept, axis=-1)), np.nan)
+    smallest = np.where(some, _pick(ordered, _last(kept)), np.nan)
+    return largest if ends.m > 0 else None, smallest
 
 
-def _nothing(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    return np.full(values.shape[:-1], np.nan), np.full(values.shape[:-1], np.nan)
+def _last(kept: Mask) -> npt.NDArray[np.intp]:
+    return np.asarray(kept.shape[-1] - 1 - np.argmax(kept[..., ::-1], axis=-1))
+
+
+def _pick(rows: FloatArray, index: npt.NDArray[np.intp]) -> FloatArray:
+    return np.asarray(np.take_along_axis(rows, np.expand_dims(index, -1), axis=-1)[..., 0])

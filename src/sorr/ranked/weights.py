@@ -70,11 +70,19 @@ def _weights(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArra
                 shares *= weight
             shares[narrowed.near] = _weights(narrowed.values, narrowed.ends, narrowed.weight)
             return shares
-    largest, smallest = (end[..., None] for end in extremes(values, ends, weight))
-    shares = ((values < largest) & (values > smallest)).astype(values.dtype)
-    shares += _tied_share(values, largest, ends, weight)
-    apart = np.where(smallest < largest, smallest, np.nan)  # one block of ties counts once
-    shares += _tied_share(values, apart, ends, weight)
+    largest, smallest = extremes(values, ends, weight)
+    inside = np.ones(values.shape, dtype=bool)
+    if largest is not None:
+        inside &= values < largest[..., None]
+    if smallest is not None:
+        inside &= values > smallest[..., None]
+    shares = inside.astype(values.dtype)
+    if largest is not None:
+        shares += _tied_share(values, largest, ends, weight)
+        if smallest is not None:  # a block of ties that holds both ends of the range counts once
+            smallest = np.where(smallest < largest, smallest, np.nan)
+    if smallest is not None:
+        shares += _tied_share(values, smallest, ends, weight)
     if weight is not None:
         shares *= weight
     return shares
@@ -84,15 +92,15 @@ def _tied_share(
     values: FloatArray, end: FloatArray, ends: Ends, weight: Weight | None
 ) -> FloatArray:
     """Return what the range takes of the values equal to `end`, shared evenly among them."""
-    tied = values == end
-    larger, mass = _mass(values > end, weight), _mass(tied, weight)
+    tied = values == end[..., None]
+    larger, mass = _mass(values > end[..., None], weight), _mass(tied, weight)
     kept = np.minimum(ends.k, larger + mass) - np.maximum(ends.m, larger)
     share = np.clip(kept / np.where(mass > 0, mass, 1), 0, 1).astype(values.dtype)
     return np.asarray(tied * share[..., None])
 
 
 def _mass(mask: Mask, weight: Weight | None) -> FloatArray:
-    if weight is not None:
-        return np.asarray(np.vecdot(mask, weight))
-    # NumPy counts a whole array ten times faster than along an axis.
-    return np.asarray(np.count_nonzero(mask) if mask.ndim == 1 else mask.sum(axis=-1))
+    if weight is None and mask.ndim == 1:
+        return np.asarray(np.count_nonzero(mask))
+    # A product adds up many short rows ten times faster than a sum along the axis.
+    return np.asarray(mask @ (np.ones(mask.shape[-1]) if weight is None else weight))

@@ -1,0 +1,1 @@
+"""Timings against peers, as ratios within one run: `python -m benchmarks`."""

@@ -1,0 +1,5 @@
+"""Print every benchmark."""
+
+from benchmarks import ranked
+
+print(ranked.report())

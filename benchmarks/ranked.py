@@ -1,0 +1,70 @@
+"""The ranked-range functions against `np.sort` of the same array, and what memory they take."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+
+from benchmarks.timing import seconds
+from sorr.ranked import average_ranked_range, kth_largest, ranked_range_weights
+
+__all__ = ["report"]
+
+TARGETS = {"average_ranked_range": 0.2, "ranked_range_weights": 0.5}
+
+
+def rows(n: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    exponential = rng.exponential(size=n)
+    return {
+        "distinct losses": exponential,
+        "hinge losses, half zero": np.maximum(0.0, 1.0 - rng.normal(1.0, 1.0, size=n)),
+        "distinct losses, float32": exponential.astype(np.float32),
+    }
+
+
+def speed(n: int = 1_000_000) -> list[str]:
+    m, k = n // 10, 9 * n // 10
+    weight = np.random.default_rng(1).uniform(size=n)
+    lines = [f"n = {n:,}, m = 0.1 n, k = 0.9 n; time as a share of np.sort's", ""]
+    for name, values in rows(n).items():
+        contenders = {
+            "np.sort": lambda values=values: np.sort(values),
+            "average_ranked_range": lambda values=values: average_ranked_range(values, m, k),
+            "ranked_range_weights": lambda values=values: ranked_range_weights(values, m, k),
+            "kth_largest": lambda values=values: kth_largest(values, k),
+            "average_ranked_range, weighted": lambda values=values: average_ranked_range(
+                values, 0.1, 0.9, sample_weight=weight
+            ),
+            "ranked_range_weights, weighted": lambda values=values: ranked_range_weights(
+                values, 0.1, 0.9, sample_weight=weight
+            ),
+        }
+        took = seconds(contenders)
+        lines.append(f"{name} (np.sort {1e3 * took['np.sort']:.1f} ms)")
+        for contender in list(contenders)[1:]:
+            ratio = took[contender] / took["np.sort"]
+            target = TARGETS.get(contender) if name == "distinct losses" else None
+            note = "" if target is None else f"   (target: at most {target})"
+            lines.append(f"  {contender:32s} {ratio:6.2f}{note}")
+        lines.append("")
+    return lines
+
+
+def memory(n: int = 10_000_000) -> list[str]:
+    lines = [f"n = {n:,}; peak extra memory, in arrays of that size (target: at most 3)", ""]
+    weight = np.random.default_rng(1).uniform(size=n)
+    for name, values in rows(n).items():
+        for function in (average_ranked_range, ranked_range_weights):
+            for label, mass in (("", None), (", weighted", weight)):
+                tracemalloc.start()
+                function(values, 0.1, 0.9, sample_weight=mass)
+                peak = tracemalloc.get_traced_memory()[1] / values.nbytes
+                tracemalloc.stop()
+                lines.append(f"  {name:26s} {function.__name__ + label:32s} {peak:5.2f}")
+    return lines
+
+
+def report() -> str:
+    return "\n".join([*speed(), *memory()])

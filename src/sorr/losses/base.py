@@ -1,0 +1,121 @@
+"""What a loss is: a number per sample, and its derivatives in the raw prediction."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["FloatArray", "Loss", "Target"]
+
+FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
+Target: TypeAlias = npt.NDArray[Any]
+
+
+class Loss(ABC):
+    """The individual loss of each sample, as a function of its raw prediction.
+
+    Nothing is averaged, and no loss carries a factor one half. Results have the dtype of the
+    raw prediction, float32 or float64. Targets are not checked again on every evaluation: pass
+    what `check_target` returned.
+
+    Attributes
+    ----------
+    name : str
+        What `get_loss` finds the loss by.
+    domain : str
+        The targets it is defined for, in words.
+    smooth : bool
+        Whether the gradient is continuous. If not, `gradient` returns a subgradient: zero at the
+        corner of a hinge, the mean over all tie breaks where scores are tied.
+    convex : bool
+        Whether the loss is convex in the raw prediction.
+    monotone : bool
+        Whether it is a non-increasing function of the margin, target times raw prediction, so
+        that ranking the margins ranks the losses.
+    has_curvature : bool
+        Whether `curvature` is defined.
+    """
+
+    name: ClassVar[str]
+    domain: ClassVar[str]
+    smooth: ClassVar[bool] = False
+    convex: ClassVar[bool] = True
+    monotone: ClassVar[bool] = False
+    has_curvature: ClassVar[bool] = False
+    _curved_relative: ClassVar[str]
+
+    @np.errstate(over="ignore")  # losses beyond the largest float are infinite
+    def value(self, y: Target, raw_prediction: FloatArray) -> FloatArray:
+        """Return the loss of each sample.
+
+        Parameters
+        ----------
+        y : ndarray
+            The target as `check_target` returns it.
+        raw_prediction : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._value(y, raw_prediction)
+
+    @np.errstate(over="ignore")
+    def gradient(self, y: Target, raw_prediction: FloatArray) -> FloatArray:
+        """Return the derivative of each loss in its own raw prediction, of the same shape."""
+        return self._gradient(y, raw_prediction)
+
+    @np.errstate(over="ignore")
+    def value_and_gradient(
+        self, y: Target, raw_prediction: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return `value` and `gradient`, for less than the price of both where they share work."""
+        return self._value_and_gradient(y, raw_prediction)
+
+    @np.errstate(over="ignore")
+    def curvature(self, y: Target, raw_prediction: FloatArray) -> FloatArray:
+        """Return the second derivative of each loss in its own raw prediction.
+
+        The shape is (n_samples,) for one output and (n_samples, n_outputs, n_outputs) for
+        several. Losses made of quadratic pieces return that of the piece, and zero at a corner:
+        a generalised curvature.
+
+        Raises
+        ------
+        TypeError
+            If ``has_curvature`` is False.
+        """
+        if not self.has_curvature:
+            raise TypeError(
+                f"{self.name} has no curvature, being piecewise linear; needed a loss with "
+                f"has_curvature, such as {self._curved_relative}, or a method that uses "
+                "gradients only"
+            )
+        return self._curvature(y, raw_prediction)
+
+    @abstractmethod
+    def _value(self, y: Target, f: FloatArray) -> FloatArray: ...
+
+    @abstractmethod
+    def _gradient(self, y: Target, f: FloatArray) -> FloatArray: ...
+
+    def _value_and_gradient(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self._value(y, f), self._gradient(y, f)
+
+    def _curvature(self, y: Target, f: FloatArray) -> FloatArray:
+        raise NotImplementedError
+
+    @abstractmethod
+    def check_target(self, y: npt.ArrayLike, n_outputs: int | None = None) -> Target:
+        """Return the target in the encoding `value` takes, or raise an error if it has none.
+
+        Parameters
+        ----------
+        y : array-like
+            The target of each sample; see `domain`.
+        n_outputs : int, optional
+            The number of columns of the raw prediction.
+        """

@@ -1,0 +1,283 @@
+"""Losses over sets of labels: the scores of the true labels against those of the others.
+
+`f` are the scores of a sample, `Y` its true labels, `F` the others. Scores with an index in
+brackets are ranked from the largest.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Integral
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from sorr.losses.base import FloatArray, Target
+from sorr.losses.kinds import MultilabelLoss
+from sorr.losses.label_sets import largest, largest_weights, smallest, smallest_weights, split
+from sorr.ranked import kth_largest, ranked_range_weights, top_sum
+
+__all__ = ["LogSumExpPairwise", "MultilabelHinge", "TopKMultilabel", "TopKSVM", "TopKSubset"]
+
+
+class _Hinged(MultilabelLoss):
+    """A hinge: zero where the violation of a margin is negative, else the violation."""
+
+    def _value(self, y: Target, f: FloatArray) -> FloatArray:
+        return np.maximum(self._violation(y, f), 0)
+
+    def _gradient(self, y: Target, f: FloatArray) -> FloatArray:
+        return self._value_and_gradient(y, f)[1]
+
+    def _value_and_gradient(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        value = self._value(y, f)
+        gradient = np.zeros_like(f)
+        active = value > 0
+        if active.any():
+            gradient[active] = self._direction(y[active], f[active])
+        return value, gradient
+
+    @abstractmethod
+    def _violation(self, y: Target, f: FloatArray) -> FloatArray:
+        """Return by how much each sample misses the margin: minus infinity if none is asked."""
+
+    @abstractmethod
+    def _direction(self, y: Target, f: FloatArray) -> FloatArray:
+        """Return the gradient of the violation."""
+
+
+@dataclass(frozen=True)
+class _TopK(_Hinged):
+    k: int = 1
+
+    def __post_init__(self) -> None:
+        k: object = self.k
+        if isinstance(k, bool) or not isinstance(k, Integral):
+            raise TypeError(
+                f"k={k!r} is of type {type(k).__name__}; needed a number of labels, "
+                "an int such as k=3"
+            )
+        if k < 1:
+            raise ValueError(f"k={k} is too small; needed a number of labels, k >= 1")
+        object.__setattr__(self, "k", int(k))
+
+    def check_target(self, y: npt.ArrayLike, n_outputs: int | None = None) -> Target:
+        """Return the indicator of the true labels, of which there have to be more than `k`."""
+        target = super().check_target(y, n_outputs)
+        if self.k >= target.shape[1]:
+            raise ValueError(
+                f"k={self.k} leaves nothing to rank among the {target.shape[1]} labels of the "
+                f"target of {self.name}; needed k < {target.shape[1]}: lower k"
+            )
+        return target
+
+
+@dataclass(frozen=True)
+class TopKMultilabel(_TopK):
+    r"""The top-k multi-label loss of the paper: all true labels should be among the top k.
+
+    .. math:: \big[ 1 + f_{[k+1]} - \min_{y \in Y} f_y \big]_+
+
+    This is the (k+1)-th largest of :math:`s_j = [1 + f_j - \min_{y \in Y} f_y]_+` over all
+    labels, true ones included. So with more than `k` true labels it is at least one, whatever
+    the scores; `TopKSubset` follows the metric there. Not convex.
+
+    Parameters
+    ----------
+    k : int, default=1
+        How many labels will be predicted, fewer than there are labels.
+
+    References
+    ----------
+    S. Hu, Y. Ying, X. Wang, S. Lyu, "Learning by minimizing the sum of ranked range",
+    NeurIPS 2020, section 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y = np.array([[True, True, False, False]])
+    >>> TopKMultilabel(k=2).value(y, np.array([[3.0, 0.5, 1.0, 0.0]]))
+    array([1.])
+    """
+
+    name: ClassVar[str] = "tkml"
+    convex: ClassVar[bool] = False
+
+    def _violation(self, y: Target, f: FloatArray) -> FloatArray:
+        return 1 + (np.asarray(kth_largest(f, self.k + 1)) - smallest(f, y))
+
+    def _direction(self, y: Target, f: FloatArray) -> FloatArray:
+        return ranked_range_weights(f, self.k, self.k + 1) - smallest_weights(f, y)
+
+
+@dataclass(frozen=True)
+class TopKSubset(_TopK):
+    r"""A margin for the top k to be true labels only, or to contain them all.
+
+    .. math:: \big[ 1 + f^F_{[k-r+1]} - f^Y_{[r]} \big]_+, \qquad r = \min(k, |Y|),
+
+    where :math:`f^F` and :math:`f^Y` are the scores outside and inside the set of true labels.
+    Where all labels are true, or fewer than :math:`k - r + 1` are not, any top k will do and the
+    loss is zero. Not convex, except where :math:`k = |Y| = 1`.
+
+    Parameters
+    ----------
+    k : int, default=1
+        How many labels will be predicted, fewer than there are labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y = np.array([[True, True, False, False]])
+    >>> TopKSubset(k=1).value(y, np.array([[3.0, 0.5, 1.0, 0.0]]))
+    array([0.])
+    """
+
+    name: ClassVar[str] = "topk_subset"
+    convex: ClassVar[bool] = False
+
+    def _violation(self, y: Target, f: FloatArray) -> FloatArray:
+        violation = np.full(len(f), -np.inf, dtype=f.dtype)
+        for r, rows in self._rows_by_rank(y):
+            inside, outside = split(f[rows], y[rows])
+            worst = np.asarray(kth_largest(outside, self.k - r + 1))
+            violation[rows] = 1 + (worst - np.asarray(kth_largest(inside, r)))
+        return violation
+
+    def _direction(self, y: Target, f: FloatArray) -> FloatArray:
+        direction = np.zeros_like(f)
+        for r, rows in self._rows_by_rank(y):
+            inside, outside = split(f[rows], y[rows])
+            direction[rows] = ranked_range_weights(outside, self.k - r, self.k - r + 1)
+            direction[rows] -= ranked_range_weights(inside, r - 1, r)
+        return direction
+
+    def _rows_by_rank(self, y: Target) -> Iterator[tuple[int, npt.NDArray[np.intp]]]:
+        ranks = np.minimum(np.count_nonzero(y, axis=1), self.k)
+        for r in range(1, self.k + 1):
+            rows = np.flatnonzero(ranks == r)
+            if rows.size:
+                yield r, rows
+
+
+@dataclass(frozen=True)
+class TopKSVM(_TopK):
+    r"""The top-k support vector machine: the mean of the k largest margin violations.
+
+    .. math:: \Big[ \frac{1}{k} \sum_{i=1}^{k} s_{[i]} \Big]_+, \qquad
+        s_j = \mathbf{1}[j \notin Y] + f_j - \min_{y \in Y} f_y
+
+    With one true label it is theirs, and with k = 1 as well it is `MulticlassHinge`. Where all
+    labels are true, the formula still asks for equal scores. Convex.
+
+    Parameters
+    ----------
+    k : int, default=1
+        How many labels will be predicted, fewer than there are labels.
+
+    References
+    ----------
+    M. Lapin, M. Hein, B. Schiele, "Top-k multiclass SVM", NIPS 2015, the loss called alpha.
+    """
+
+    name: ClassVar[str] = "topk_svm"
+
+    def _violation(self, y: Target, f: FloatArray) -> FloatArray:
+        # Divided first: a sum may overflow where the mean does not.
+        return np.asarray(top_sum(self._violations(y, f) / self.k, self.k), dtype=f.dtype)
+
+    def _direction(self, y: Target, f: FloatArray) -> FloatArray:
+        shares = ranked_range_weights(self._violations(y, f), 0, self.k)
+        return shares / self.k - smallest_weights(f, y)
+
+    @staticmethod
+    def _violations(y: Target, f: FloatArray) -> FloatArray:
+        return np.asarray((f - smallest(f, y)[:, None]) + ~y)
+
+
+@dataclass(frozen=True)
+class MultilabelHinge(_Hinged):
+    r"""A margin for every true label to score above every other label.
+
+    .. math:: \big[ 1 + \max_{u \in F} f_u - \min_{v \in Y} f_v \big]_+
+
+    Where all labels are true the loss is zero. An upper bound of `TopKMultilabel` with
+    :math:`k = |Y|` (Proposition 1 of the paper). Convex.
+
+    References
+    ----------
+    K. Crammer, Y. Singer, "A family of additive online algorithms for category ranking",
+    JMLR 2003.
+    """
+
+    name: ClassVar[str] = "multilabel_hinge"
+
+    def _violation(self, y: Target, f: FloatArray) -> FloatArray:
+        return 1 + (largest(f, ~y) - smallest(f, y))
+
+    def _direction(self, y: Target, f: FloatArray) -> FloatArray:
+        return largest_weights(f, ~y) - smallest_weights(f, y)
+
+
+@dataclass(frozen=True)
+class LogSumExpPairwise(MultilabelLoss):
+    r"""A smooth count of the pairs in the wrong order (LSEP).
+
+    .. math:: \log \Big( 1 + \sum_{u \in F} \sum_{v \in Y} e^{f_u - f_v} \Big)
+
+    Where all labels are true the loss is zero; with one true label it is `Softmax`. Convex.
+
+    References
+    ----------
+    Y. Li, Y. Song, J. Luo, "Improving pairwise ranking for multi-label image classification",
+    CVPR 2017.
+
+    Notes
+    -----
+    With q the logarithm of the double sum, p the softmax of the scores over F and r that of the
+    negative scores over Y, the Hessian is
+
+    .. math:: \sigma(q) \big( \mathrm{diag}(p) - p p^T + \mathrm{diag}(r) - r r^T \big)
+        + \sigma(q) \sigma(-q) (p - r) (p - r)^T.
+    """
+
+    name: ClassVar[str] = "lsep"
+    smooth: ClassVar[bool] = True
+    has_curvature: ClassVar[bool] = True
+
+    def _value(self, y: Target, f: FloatArray) -> FloatArray:
+        return np.logaddexp(0, self._log_sum_and_shares(y, f)[0])
+
+    def _gradient(self, y: Target, f: FloatArray) -> FloatArray:
+        return self._value_and_gradient(y, f)[1]
+
+    def _value_and_gradient(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        q, shares = self._log_sum_and_shares(y, f)
+        return np.logaddexp(0, q), expit(q)[:, None] * np.where(y, -shares, shares)
+
+    def _curvature(self, y: Target, f: FloatArray) -> FloatArray:
+        q, shares = self._log_sum_and_shares(y, f)
+        products = shares[:, :, None] * shares[:, None, :]
+        same_side = y[:, :, None] == y[:, None, :]
+        within = np.where(same_side, -products, 0)
+        labels = np.arange(y.shape[1])
+        within[:, labels, labels] += shares
+        across = np.where(same_side, products, -products)
+        return np.asarray(expit(q)[:, None, None] * (within + expit(-q)[:, None, None] * across))
+
+    @staticmethod
+    def _log_sum_and_shares(y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return q, and p on the false labels beside r on the true ones."""
+        high, low = largest(f, ~y), smallest(f, y)
+        # Relative to the extremes nothing overflows, and scores far from zero lose no digits.
+        terms = np.exp(np.where(y, low[:, None] - f, f - high[:, None]))
+        # At least one each, unless a side is empty: then q is minus infinity in any case.
+        ones = np.ones(f.shape[1], dtype=f.dtype)  # a product adds up short rows faster than a sum
+        true_sum = np.maximum(np.where(y, terms, 0) @ ones, 1)
+        false_sum = np.maximum(np.where(y, 0, terms) @ ones, 1)
+        q = (high - low) + np.log(true_sum) + np.log(false_sum)
+        return q, terms / np.where(y, true_sum[:, None], false_sum[:, None])

@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp, softmax
+
+from sorr.losses import (
+    LogSumExpPairwise,
+    MulticlassHinge,
+    MultilabelHinge,
+    Softmax,
+    TopKSubset,
+    TopKSVM,
+)
+from tests.losses.problems import GRID, MULTICLASS, N_LABELS, scores, targets
+
+Y = targets(Softmax())
+F = scores(Softmax())
+ROWS = np.arange(len(Y))
+
+
+def test_softmax_is_the_log_sum_exp_minus_the_true_score():
+    assert_allclose(Softmax().value(Y, F), logsumexp(F, axis=1) - F[ROWS, Y], rtol=1e-12)
+
+
+def test_the_derivatives_of_softmax_are_those_of_the_textbook():
+    p = softmax(F, axis=1)
+    assert_allclose(Softmax().gradient(Y, F), p - np.eye(N_LABELS)[Y], atol=1e-15)
+    hessian = p[:, :, None] * np.eye(N_LABELS) - p[:, :, None] * p[:, None, :]
+    assert_allclose(Softmax().curvature(Y, F), hessian, atol=1e-15)
+
+
+def test_small_softmax_losses_keep_their_digits_far_from_zero():
+    f = np.array([[1e6 + 60.0, 1e6, 1e6]])
+    assert_allclose(Softmax().value(np.array([0]), f), 2 * np.exp(-60.0), rtol=1e-13)
+    expected = [[-2 * np.exp(-60.0), np.exp(-60.0), np.exp(-60.0)]]
+    assert_allclose(Softmax().gradient(np.array([0]), f), expected, rtol=1e-13)
+
+
+def test_the_hinge_is_one_plus_the_best_other_score_minus_the_true_one():
+    f = np.array([[2.0, 0.5, -1.0], [0.0, 0.5, -1.0], [1.0, 0.0, 0.0]])
+    y = np.array([0, 0, 0])
+    assert_array_equal(MulticlassHinge().value(y, f), [0.0, 1.5, 0.0])
+    assert_array_equal(MulticlassHinge().gradient(y, f), [[0, 0, 0], [-1, 1, 0], [0, 0, 0]])
+
+
+@pytest.mark.parametrize("choices", [None, GRID], ids=["generic", "ties"])
+@pytest.mark.parametrize(
+    ("loss", "over_sets"),
+    [
+        (Softmax(), LogSumExpPairwise()),
+        (MulticlassHinge(), MultilabelHinge()),
+        (MulticlassHinge(), TopKSubset(1)),
+        (MulticlassHinge(), TopKSVM(1)),
+    ],
+    ids=repr,
+)
+def test_one_true_label_makes_a_loss_over_sets_one_over_classes(loss, over_sets, choices):
+    f = scores(loss, choices=choices)
+    indicator = over_sets.check_target(Y, N_LABELS)
+    assert_allclose(loss.value(Y, f), over_sets.value(indicator, f), rtol=1e-12, atol=1e-15)
+    if choices is None:
+        assert_allclose(loss.gradient(Y, f), over_sets.gradient(indicator, f), atol=1e-15)
+
+
+@pytest.mark.parametrize("loss", MULTICLASS, ids=repr)
+def test_renaming_the_classes_permutes_the_gradient(loss):
+    order = np.random.default_rng(0).permutation(N_LABELS)
+    renamed = np.argsort(order)[Y]
+    assert_allclose(loss.value(renamed, F[:, order]), loss.value(Y, F), rtol=1e-13)
+    assert_allclose(loss.gradient(renamed, F[:, order]), loss.gradient(Y, F)[:, order], atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("y", "n_outputs", "message"),
+    [
+        ([0, 3], 3, "softmax has classes from 0 to 3; needed integers from 0 to 2"),
+        ([-1, 1], 2, "from -1 to 1; needed integers from 0 to 1"),
+        ([-1, 1], None, "needed integers from 0 to n_outputs - 1"),
+        ([0.0, 1.0], 2, "dtype float64; needed the index of a class.*np.unique"),
+        ([[1, 0], [0, 1]], 2, r"shape \(2, 2\); needed one entry"),
+        ([0, 0], 1, "softmax is given 1 outputs; needed two or more"),
+    ],
+)
+def test_other_targets_are_refused_with_a_way_out(y, n_outputs, message):
+    with pytest.raises(ValueError, match=message):
+        Softmax().check_target(y, n_outputs)
+
+
+def test_class_indices_pass_with_and_without_the_number_of_outputs():
+    assert_array_equal(Softmax().check_target(np.array([2, 0], np.uint8)), [2, 0])
+    assert_array_equal(Softmax().check_target([2, 0], n_outputs=3), [2, 0])

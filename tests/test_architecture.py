@@ -1,0 +1,180 @@
+"""Two guards: imports go one way through the rooms, and `import sorr` stays light."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+from typing import NamedTuple
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "sorr"
+STANDARD = frozenset(sys.stdlib_module_names)
+
+
+class Room(NamedTuple):
+    """What a room may import at any time, and what only inside of a function."""
+
+    own: frozenset[str]
+    others: frozenset[str]
+    late: frozenset[str] = frozenset()
+
+
+def _room(own="", others="", late=""):
+    return Room(frozenset(own.split()), frozenset(others.split()), frozenset(late.split()))
+
+
+CORE = "ranked losses objectives solvers"
+ROOMS = {
+    "ranked": _room("", "numpy"),
+    "losses": _room("ranked", "numpy scipy.special"),
+    "objectives": _room("ranked losses", "numpy scipy"),
+    "solvers": _room("ranked objectives", "numpy scipy joblib"),
+    "estimators": _room(f"{CORE} baselines metrics", "numpy scipy sklearn joblib"),
+    "baselines": _room(f"{CORE} estimators metrics", "numpy scipy sklearn joblib"),
+    "metrics": _room(CORE, "numpy scipy sklearn"),
+    "nn": _room("ranked", "numpy torch"),
+    "dask": _room(f"{CORE} estimators metrics", "numpy scipy sklearn joblib dask distributed"),
+    "datasets": _room("", "numpy scipy", "pandas"),
+    "experiments": _room(
+        f"{CORE} estimators baselines metrics datasets plots",
+        "numpy scipy sklearn joblib",
+        "torch dask pandas rich",
+    ),
+    "audit": _room(
+        f"{CORE} estimators baselines metrics datasets plots",
+        "numpy scipy sklearn joblib",
+        "torch dask pandas jinja2 skops",
+    ),
+    "plots": _room("ranked", "numpy", "matplotlib"),
+    "cli": _room("experiments audit estimators datasets", "typer rich"),
+}
+
+
+def imports(tree):
+    """Yield every imported module of a syntax tree, and whether it is imported late."""
+    late = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for node in ast.walk(function)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, id(node) in late
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative imports hide which room is meant"
+            for alias in node.names:
+                # `from sorr import losses` and `from scipy import special` name a module last
+                joined = f"{node.module}.{alias.name}"
+                whole = node.module in {"sorr", "scipy"}
+                yield joined if whole else node.module, id(node) in late
+
+
+def breaches(room, source):
+    """Return what a file of that room imports and may not."""
+    if room not in ROOMS:
+        return [f"there is no room {room!r} in the table: add it, with what it may import"]
+    allowed = ROOMS[room]
+    found = []
+    for module, is_late in imports(ast.parse(source)):
+        top, _, rest = module.partition(".")
+        if top in STANDARD:
+            continue
+        if top == "sorr":
+            target = rest.partition(".")[0]
+            permitted = target == room or target in allowed.own
+        else:
+            parts = module.split(".")
+            names = {".".join(parts[: i + 1]) for i in range(len(parts))}
+            permitted = bool(names & allowed.others)
+            target = module
+        late = allowed.late & {target, top}
+        if not permitted and not (is_late and late):
+            found.append(f"{room} imports {module}")
+    return found
+
+
+def rooms():
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        if parts != ("__init__",):
+            yield pytest.param(parts[0], path, id="/".join(parts))
+
+
+@pytest.mark.parametrize(("room", "path"), list(rooms()))
+def test_every_import_goes_back_along_the_corridor(room, path):
+    assert breaches(room, path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("room", "source"),
+    [
+        ("ranked", "import scipy"),
+        ("ranked", "from sorr.losses import Hinge"),
+        ("ranked", "def f():\n    from sorr import losses"),
+        ("losses", "import scipy.optimize"),
+        ("losses", "from scipy import optimize"),
+        ("losses", "import sorr.objectives"),
+        ("objectives", "from sklearn.base import BaseEstimator"),
+        ("solvers", "from sorr.losses import Hinge"),
+        ("estimators", "def f():\n    import matplotlib.pyplot"),
+        ("plots", "import matplotlib"),
+        ("nn", "from sorr.solvers import trim"),
+        ("experiments", "import torch"),
+        ("cli", "import numpy as np"),
+        ("utils", "import math"),
+    ],
+)
+def test_the_guard_sees_an_import_against_the_corridor(room, source):
+    assert breaches(room, source) != []
+
+
+@pytest.mark.parametrize(
+    ("room", "source"),
+    [
+        ("ranked", "import numpy as np\nfrom sorr.ranked.bounds import Mass\nimport math"),
+        ("losses", "from scipy.special import expit\nfrom scipy import special"),
+        ("losses", "from sorr import ranked"),
+        ("plots", "def plot():\n    import matplotlib.pyplot as plt"),
+        ("experiments", "def run():\n    import torch"),
+    ],
+)
+def test_the_guard_lets_through_what_the_table_allows(room, source):
+    assert breaches(room, source) == []
+
+
+HEAVY = ("torch", "dask", "matplotlib", "pandas")
+
+
+def loaded_by(statement, folder):
+    """Return which heavy packages a fresh interpreter has after running a statement.
+
+    Empty stand-ins for them come first on its path, so that the test can fail on a machine
+    which has none of them installed.
+    """
+    for name in HEAVY:
+        (folder / f"{name}.py").write_text("")
+    script = f"""
+        import sys
+        sys.path.insert(0, {str(folder)!r})
+        {statement}
+        print(*[name for name in {HEAVY} if name in sys.modules])
+    """
+    command = [sys.executable, "-c", dedent(script)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+
+
+def test_importing_sorr_loads_nothing_heavy(tmp_path):
+    assert loaded_by("import sorr", tmp_path) == []
+
+
+@pytest.mark.parametrize("room", ["ranked", "losses"])
+def test_importing_a_core_room_loads_nothing_heavy(room, tmp_path):
+    assert loaded_by(f"import sorr.{room}", tmp_path) == []
+
+
+def test_the_guard_sees_a_heavy_import(tmp_path):
+    assert loaded_by("import sorr, matplotlib", tmp_path) == ["matplotlib"]
