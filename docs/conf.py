@@ -1,0 +1,24 @@
+"""How the pages are built: `sphinx-build -W docs docs/_build`."""
+
+from importlib.metadata import version
+
+project = "sorr"
+copyright = "2026, The sorr developers"  # noqa: A001
+release = version("sorr")
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_mathjax_offline",
+]
+exclude_patterns = ["_build", "figures"]
+numpydoc_show_class_members = False
+autodoc_typehints = "none"
+myst_heading_anchors = 3
+
+html_theme = "pydata_sphinx_theme"
+html_static_path = ["_static"]
+html_theme_options = {"use_edit_page_button": False, "show_toc_level": 2}
