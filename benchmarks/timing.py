@@ -7,23 +7,42 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-__all__ = ["seconds"]
+__all__ = ["Ratio", "ratios"]
 
 
-def seconds(
-    contenders: Mapping[str, Callable[[], object]], *, rounds: int = 8, repeats: int = 12
-) -> dict[str, float]:
-    """Return the median over rounds of the best of several runs of each contender.
+class Ratio:
+    """The time of a contender as a share of its peer's: by the best runs, and round by round."""
 
-    The contenders take turns, so that a noisy minute hits all of them.
+    def __init__(self, own: list[float], peer: list[float]) -> None:
+        self.best = min(own) / min(peer)
+        self.rounds = np.array(own) / np.array(peer)
+
+    def __str__(self) -> str:
+        low, middle, high = np.quantile(self.rounds, [0, 0.5, 1])
+        return f"{self.best:5.2f}   ({low:.2f} - {middle:.2f} - {high:.2f})"
+
+
+def ratios(
+    peer: Callable[[], object],
+    contenders: Mapping[str, Callable[[], object]],
+    *,
+    rounds: int = 15,
+    repeats: int = 10,
+) -> tuple[float, dict[str, Ratio]]:
+    """Return the best time of the peer, and how each contender compares.
+
+    Everybody takes turns, so that a noisy minute hits all of them; in each turn the best of
+    several runs in a row counts.
     """
-    best: dict[str, list[float]] = {name: [] for name in contenders}
+    everybody = {"": peer, **contenders}
+    best: dict[str, list[float]] = {name: [] for name in everybody}
     for _ in range(rounds):
-        for name, run in contenders.items():
-            times = []
-            for _ in range(repeats):
-                start = time.perf_counter()
-                run()
-                times.append(time.perf_counter() - start)
-            best[name].append(min(times))
-    return {name: float(np.median(times)) for name, times in best.items()}
+        for name, run in everybody.items():
+            best[name].append(min(_seconds(run) for _ in range(repeats)))
+    return min(best[""]), {name: Ratio(best[name], best[""]) for name in contenders}
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start

@@ -1,10 +1,10 @@
 """How the pages are built: `sphinx-build -W docs docs/_build`."""
 
-from importlib.metadata import version
+from importlib import metadata
 
 project = "sorr"
 copyright = "2026, The sorr developers"  # noqa: A001
-release = version("sorr")
+release = metadata.version("sorr")
 
 extensions = [
     "myst_parser",
@@ -12,7 +12,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
-    "sphinx_mathjax_offline",
+    "sphinx-mathjax-offline",
 ]
 exclude_patterns = ["_build", "figures"]
 numpydoc_show_class_members = False
@@ -21,4 +21,5 @@ myst_heading_anchors = 3
 
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
+html_sidebars = {page: [] for page in ("index", "ranked", "benchmarks", "architecture")}
 html_theme_options = {"use_edit_page_button": False, "show_toc_level": 2}

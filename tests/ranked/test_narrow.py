@@ -101,7 +101,7 @@ def test_most_of_a_long_row_is_decided_without_ranking_it():
     assert is_long(values, None)
     narrowed = narrow(values, Ends(N // 10, 9 * N // 10), None)
     assert narrowed is not None
-    assert 0 < len(narrowed.near) < N // 20
+    assert 0 < len(narrowed.values) < N // 20
 
 
 def test_a_bracket_that_misses_is_noticed():

@@ -39,10 +39,10 @@ def sample_of(values: FloatArray) -> slice:
     return slice(None, None, len(values) // int(2 * len(values) ** (2 / 3)) | 1)
 
 
-def enclose(values: FloatArray, ends: Ends, weight: Weight | None) -> Brackets:
-    """Bracket the values at both ends of the range."""
+def enclose(values: FloatArray, ends: Ends, weight: Weight | None) -> tuple[Brackets, FloatArray]:
+    """Bracket the values at both ends of the range; return the sample that was looked at, too."""
     some = sample_of(values)
-    sample = values[some]
+    sample = values[some].copy()
     if weight is None:
         total = size = float(len(sample))
         scale = total / len(values)
@@ -56,9 +56,9 @@ def enclose(values: FloatArray, ends: Ends, weight: Weight | None) -> Brackets:
         # A row that alone outweighs the distance between two sampled rows is sampled anyway.
         heavy = weight > weight.mean() * some.step
         light = np.where(heavy[some], 0.0, weight[some]) * some.step
-        sample = np.concatenate([sample, values[heavy]])
+        looked_at = np.concatenate([sample, values[heavy]])
         masses = np.concatenate([light, weight[heavy]])
-        order = np.argsort(-sample)
+        order = np.argsort(-looked_at)
         reached = np.cumsum(masses[order])
         total = float(reached[-1])
         scale = total / float(weight.sum())
@@ -67,7 +67,7 @@ def enclose(values: FloatArray, ends: Ends, weight: Weight | None) -> Brackets:
 
         def value_at(mass: float) -> float:
             rank = int(np.searchsorted(reached, mass))
-            return float(sample[order[min(rank, len(order) - 1)]])
+            return float(looked_at[order[min(rank, len(order) - 1)]])
 
     def bracket(end: float) -> Bracket | None:
         mass = end * scale
@@ -79,4 +79,4 @@ def enclose(values: FloatArray, ends: Ends, weight: Weight | None) -> Brackets:
             high=value_at(mass - spread) if mass - spread > 0 else math.inf,
         )
 
-    return Brackets(bracket(ends.m), bracket(ends.k))
+    return Brackets(bracket(ends.m), bracket(ends.k)), sample

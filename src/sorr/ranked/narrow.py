@@ -30,16 +30,17 @@ _UNDECIDED_WEIGHTED = 0.9  # as happens where the end falls into a block of equa
 
 
 class Narrowed(NamedTuple):
-    """A row of which only the values near an end of the range are left to be ranked.
+    """The values near an end of the range, which are left to be ranked, and their own ends.
 
-    The range holds what is surely inside, and of the near values those between `ends`.
+    The range holds what is surely inside, and of the near values those between `ends`. Which
+    rows the near values come from is told where shares are asked for.
     """
 
-    near: npt.NDArray[np.intp]
     values: FloatArray
     weight: Weight | None
     ends: Ends
     inside_sum: float
+    rows: npt.NDArray[np.intp] | None
 
 
 class Merged(NamedTuple):
@@ -56,11 +57,6 @@ def is_long(values: FloatArray, weight: Weight | None) -> bool:
     return length >= (_LONG if weight is None else _LONG_WEIGHTED)
 
 
-def _at(weight: Weight | None, rows: npt.NDArray[np.intp] | slice) -> Weight | None:
-    """Return the weights of some rows, if there are weights."""
-    return None if weight is None else weight[rows]
-
-
 def merge_block(values: FloatArray, weight: Weight) -> Merged | None:
     """Turn the commonest value of a row, if it is common, into a single one of all its mass.
 
@@ -69,13 +65,17 @@ def merge_block(values: FloatArray, weight: Weight) -> Merged | None:
     found, counts = np.unique(values[sample_of(values)], return_counts=True)
     if counts.max() < _COMMON * counts.sum():
         return None
-    tied = values == found[counts.argmax()]
-    rows = np.flatnonzero(~tied)
+    common = found[counts.argmax()]
+    tied = values == common
+    mass = _sum_where(weight, tied, np.empty(_CHUNK // 2))
+    rows = np.flatnonzero(np.logical_not(tied, out=tied))
     if len(rows) >= len(values) - 1:
         return None
-    mass = _sum_where(weight, tied, np.empty(_CHUNK // 2))
-    common = found[[counts.argmax()]]
-    return Merged(np.append(values[rows], common), np.append(weight[rows], mass), rows)
+    merged = np.full(len(rows) + 1, common)
+    masses = np.full(len(rows) + 1, mass)
+    merged[:-1] = values[rows]
+    masses[:-1] = weight[rows]
+    return Merged(merged, masses, rows)
 
 
 def narrow(
@@ -92,41 +92,40 @@ def narrow(
     `shares` is filled with one inside and zero elsewhere. Returns None where a bracket missed
     its rank, or where most of the row would stay undecided.
     """
-    brackets = enclose(values, ends, weight)
-    sample = values[sample_of(values)].copy()
+    brackets, sample = enclose(values, ends, weight)
     masks = np.empty((4, max(len(sample), min(len(values), _CHUNK))), dtype=bool)
     factor = np.empty(_CHUNK // 2, dtype=values.dtype)
-    undecided = np.mean(_split(sample, brackets, masks)[2])
-    if undecided > (_UNDECIDED if weight is None else _UNDECIDED_WEIGHTED):
+    undecided = np.count_nonzero(_split(sample, brackets, masks)[2])
+    if undecided > len(sample) * (_UNDECIDED if weight is None else _UNDECIDED_WEIGHTED):
         return None
 
-    rows = []
-    near_values = []
+    rows, near_values, near_masses = [], [], []
     over_mass: float = 0
     inside_mass: float = 0
     inside_sum = 0.0
     for start in range(0, len(values), _CHUNK):
         part = slice(start, start + _CHUNK)
-        chunk = values[part]
+        chunk, masses = values[part], None if weight is None else weight[part]
         over, inside, near = _split(chunk, brackets, masks)
-        rows.append(near.nonzero()[0])
-        near_values.append(chunk[rows[-1]])
-        rows[-1] += start
-        over_mass += _mass(over, _at(weight, part), factor)
-        inside_mass += _mass(inside, _at(weight, part), factor)
+        over_mass += _mass(over, masses, factor)
+        inside_mass += _mass(inside, masses, factor)
+        index = near.nonzero()[0]
+        near_values.append(chunk[index])
+        if masses is not None:
+            near_masses.append(masses[index])
         if summand is not None:
             inside_sum += _sum_where(summand[part], inside, factor)
         if shares is not None:
             shares[part] = inside
+            rows.append(index + start)
 
-    found = np.concatenate(rows)
     m, k = ends.m - over_mass, ends.k - over_mass - inside_mass
     narrowed = Narrowed(
-        found,
         np.concatenate(near_values),
-        _at(weight, found),
+        None if weight is None else np.concatenate(near_masses),
         Ends(max(m, 0), k, ends.m_slack, ends.k_slack),
         inside_sum,
+        None if shares is None else np.concatenate(rows),
     )
     return narrowed if m >= -ends.m_slack and _hold(brackets, narrowed) else None
 
@@ -164,7 +163,7 @@ def _split(
 
 def _hold(brackets: Brackets, narrowed: Narrowed) -> bool:
     """Check by the masses around them that the brackets do enclose the ends of the range."""
-    _, near, weight, (m, k, m_slack, k_slack), _ = narrowed
+    near, weight, (m, k, m_slack, k_slack) = narrowed[:3]
     mass = len(near) if weight is None else float(weight.sum())
     if k > mass + k_slack:
         return False
@@ -173,7 +172,7 @@ def _hold(brackets: Brackets, narrowed: Narrowed) -> bool:
     upper_mass: float = 0  # of the near values, those near the upper end
     if brackets.upper is not None:
         at_upper = near >= brackets.upper.low
-        upper_mass = float(at_upper.sum() if weight is None else weight[at_upper].sum())
+        upper_mass = int(np.count_nonzero(at_upper)) if weight is None else weight[at_upper].sum()
     return bool(m <= upper_mass + m_slack and k >= upper_mass - k_slack)
 
 
@@ -191,7 +190,9 @@ def _sum_where(values: FloatArray, mask: Mask, factor: FloatArray) -> float:
             share[...] = mask[start : start + len(factor)]
             whole = len(part) - len(part) % _BLOCK
             blocks = np.vecdot(part[:whole].reshape(-1, _BLOCK), share[:whole].reshape(-1, _BLOCK))
-            total += float(blocks.sum(dtype=np.float64)) + float(part[whole:] @ share[whole:])
+            total += float(blocks.sum(dtype=np.float64))
+            if whole < len(part):
+                total += float(part[whole:] @ share[whole:])
     if math.isfinite(total) or np.isnan(values).any():
         return total
     return float(values[mask].sum(dtype=np.float64))

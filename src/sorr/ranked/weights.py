@@ -28,7 +28,6 @@ def ranked_range_weights(
     is a subgradient of the sum with respect to the values,
 
     .. math:: \psi_{m,k}(s) = \sum_i v_i s_i, \qquad v \in \partial \psi_{m,k}(s),
-        \qquad \sum_i v_i = k - m, \qquad 0 \le v_i \le w_i,
 
     in the sense of Clarke where m > 0 and the sum is not convex.
 
@@ -57,18 +56,18 @@ def ranked_range_weights(
 def _weights(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArray:
     if values.ndim == 1 and is_long(values, weight):
         refuse_nan(values)
-        shares = np.empty_like(values)
         if weight is not None and (merged := merge_block(values, weight)):
             inner = _weights(merged.values, ends, merged.weight)
             mass = merged.weight[-1]
-            np.multiply(weight, inner[-1] / mass if mass > 0 else 0, out=shares)
+            shares = np.multiply(weight, inner[-1] / mass if mass > 0 else 0, dtype=values.dtype)
             shares[merged.rows] = inner[:-1]
             return shares
+        shares = np.empty_like(values)
         narrowed = narrow(values, ends, weight, shares=shares)
         if narrowed is not None:
             if weight is not None:
                 shares *= weight
-            shares[narrowed.near] = _weights(narrowed.values, narrowed.ends, narrowed.weight)
+            shares[narrowed.rows] = _weights(narrowed.values, narrowed.ends, narrowed.weight)
             return shares
     largest, smallest = extremes(values, ends, weight)
     inside = np.ones(values.shape, dtype=bool)
