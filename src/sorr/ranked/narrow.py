@@ -187,7 +187,7 @@ def _sum_where(values: FloatArray, mask: Mask, factor: FloatArray) -> float:
         for start in range(0, len(values), len(factor)):
             part = values[start : start + len(factor)]
             share = factor[: len(part)]
-            share[...] = mask[start : start + len(factor)]
+            share[...] = mask[start : start + len(factor)].view(np.uint8)  # a faster cast
             whole = len(part) - len(part) % _BLOCK
             blocks = np.vecdot(part[:whole].reshape(-1, _BLOCK), share[:whole].reshape(-1, _BLOCK))
             total += float(blocks.sum(dtype=np.float64))
