@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
+import sorr
+
 SOURCE = Path(__file__).parents[1] / "src" / "sorr"
 STANDARD = frozenset(sys.stdlib_module_names)
 
@@ -178,3 +180,15 @@ def test_importing_a_core_room_loads_nothing_heavy(room, tmp_path):
 
 def test_the_guard_sees_a_heavy_import(tmp_path):
     assert loaded_by("import sorr, matplotlib", tmp_path) == ["matplotlib"]
+
+
+def test_a_room_loads_on_first_use(tmp_path):
+    statement = "import sorr; assert 'numpy' not in sys.modules; sorr.ranked.top_sum([1.0], 1)"
+    assert loaded_by(statement, tmp_path) == []
+
+
+def test_sorr_lists_its_rooms_and_nothing_that_is_not_there():
+    assert {"ranked", "losses", "__version__"} <= set(dir(sorr))
+    assert sorr.losses.get_loss("hinge").name == "hinge"
+    with pytest.raises(AttributeError, match="no attribute 'loses'"):
+        sorr.loses  # noqa: B018

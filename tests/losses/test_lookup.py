@@ -22,7 +22,7 @@ NAMES = [
 
 
 def test_the_names_are_these_and_the_test_registry_has_them_all():
-    assert list(LOSSES) == NAMES
+    assert sorted(LOSSES) == sorted(NAMES)
     assert {loss.name for loss in ALL} == set(NAMES)
 
 
@@ -55,8 +55,10 @@ def test_a_misspelt_name_is_answered_with_close_ones_only():
 
 
 def test_a_name_like_no_other_is_answered_with_all():
-    with pytest.raises(ValueError, match="one of " + ", ".join(NAMES)):
+    with pytest.raises(ValueError, match="needed one of ") as caught:
         get_loss("zzz")
+    for name in NAMES:
+        assert name in str(caught.value)
 
 
 def test_a_wrong_parameter_is_answered_with_the_right_ones():

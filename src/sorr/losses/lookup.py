@@ -8,36 +8,16 @@ from dataclasses import fields
 from types import MappingProxyType
 from typing import Any
 
+from sorr.losses import binary, multiclass, multilabel, regression
 from sorr.losses.base import Loss
-from sorr.losses.binary import Hinge, Logistic, ModifiedHuber, SquaredHinge
-from sorr.losses.multiclass import MulticlassHinge, Softmax
-from sorr.losses.multilabel import (
-    LogSumExpPairwise,
-    MultilabelHinge,
-    TopKMultilabel,
-    TopKSubset,
-    TopKSVM,
-)
-from sorr.losses.regression import Absolute, Huber, Squared
 
 __all__ = ["LOSSES", "get_loss"]
 
-_CLASSES: tuple[type[Loss], ...] = (
-    Logistic,
-    Hinge,
-    SquaredHinge,
-    ModifiedHuber,
-    Squared,
-    Absolute,
-    Huber,
-    Softmax,
-    MulticlassHinge,
-    TopKMultilabel,
-    TopKSubset,
-    MultilabelHinge,
-    LogSumExpPairwise,
-    TopKSVM,
-)
+_CLASSES: list[type[Loss]] = [
+    getattr(module, name)
+    for module in (binary, regression, multiclass, multilabel)
+    for name in module.__all__
+]
 
 LOSSES: Mapping[str, type[Loss]] = MappingProxyType({loss.name: loss for loss in _CLASSES})
 """Every loss class under its name."""
@@ -65,7 +45,9 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
         )
     if loss not in LOSSES:
         close = difflib.get_close_matches(loss, LOSSES)
-        hint = f"did you mean {' or '.join(close)}?" if close else f"one of {', '.join(LOSSES)}"
+        hint = (
+            f"did you mean {' or '.join(close)}?" if close else f"needed one of {', '.join(LOSSES)}"
+        )
         raise ValueError(f"loss={loss!r} is not the name of a loss; {hint}")
     found = LOSSES[loss]
     accepted = [field.name for field in fields(found)]  # type: ignore[arg-type]

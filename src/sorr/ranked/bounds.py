@@ -72,11 +72,7 @@ class RankedRange:
         if self.k is None:
             return
         object.__setattr__(self, "k", _check_rank("k", self.k))
-        if _is_fraction(self.m) == _is_fraction(self.k):
-            self._check_order()
-
-    def _check_order(self) -> None:
-        if self.k is not None and self.m >= self.k:
+        if _is_fraction(self.m) == _is_fraction(self.k) and self.m >= self.k:
             raise ValueError(
                 f"m={self.m} and k={self.k} leave no rank between them; needed m < k, "
                 "since ranks m + 1 to k are kept: lower m or raise k"
