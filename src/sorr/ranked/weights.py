@@ -77,25 +77,28 @@ def _weights(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArra
         inside &= values > smallest[..., None]
     shares = inside.astype(values.dtype)
     if largest is not None:
-        shares += _tied_share(values, largest, ends, weight)
+        _share_ties(shares, values, largest, ends, weight)
         if smallest is not None:  # a block of ties that holds both ends of the range counts once
             smallest = np.where(smallest < largest, smallest, np.nan)
     if smallest is not None:
-        shares += _tied_share(values, smallest, ends, weight)
+        _share_ties(shares, values, smallest, ends, weight)
     if weight is not None:
         shares *= weight
     return shares
 
 
-def _tied_share(
-    values: FloatArray, end: FloatArray, ends: Ends, weight: Weight | None
-) -> FloatArray:
-    """Return what the range takes of the values equal to `end`, shared evenly among them."""
+def _share_ties(
+    shares: FloatArray, values: FloatArray, end: FloatArray, ends: Ends, weight: Weight | None
+) -> None:
+    """Share what the range takes of the values equal to `end` evenly among them."""
     tied = values == end[..., None]
     larger, mass = _mass(values > end[..., None], weight), _mass(tied, weight)
     kept = np.minimum(ends.k, larger + mass) - np.maximum(ends.m, larger)
-    share = np.clip(kept / np.where(mass > 0, mass, 1), 0, 1).astype(values.dtype)
-    return np.asarray(tied * share[..., None])
+    share = np.clip(kept / np.where(mass > 0, mass, 1), 0, 1)
+    if values.ndim == 1:
+        shares[np.flatnonzero(tied)] = share  # where few are tied, this is all but free
+    else:
+        shares += (tied * share[..., None]).astype(values.dtype, copy=False)
 
 
 def _mass(mask: Mask, weight: Weight | None) -> FloatArray:
