@@ -19,6 +19,17 @@ def test_a_range_equals_its_copy_and_hashes_like_it():
     assert len({RankedRange(1, 2), RankedRange(np.int64(1), np.int32(2))}) == 1
 
 
+def test_a_single_precision_fraction_means_the_number_it_shows():
+    assert RankedRange(np.float32(0.9)).resolve(100).m == 90
+    assert RankedRange(0, np.float32(0.1)).resolve(100).k == 10
+
+
+def test_a_range_unpacks_into_its_ends():
+    m, k = RankedRange.median(7)
+    assert (m, k) == (3, 4)
+    assert average_ranked_range([3.0, 1.0, 2.0], *RankedRange.median(3)) == 2.0
+
+
 def test_numpy_numbers_become_plain_ones():
     ranks = RankedRange(np.int64(3), np.float32(0.5))
     assert (type(ranks.m), type(ranks.k)) == (int, float)

@@ -64,7 +64,7 @@ def test_long_rows_agree_with_a_full_sort(name, ends):
     for end in {down[m], down[k - 1]}:
         tied = values == end
         expected = np.count_nonzero(down[m:k] == end) / np.count_nonzero(tied)
-        assert_allclose(shares[tied], expected, rtol=1e-6)
+        assert_allclose(shares[tied], expected, rtol=rtol)
 
 
 @pytest.mark.parametrize("name", ["distinct", "hinge", "few values", "infinite outliers"])
@@ -116,6 +116,53 @@ def test_a_bracket_that_misses_is_noticed():
     )
     weight = np.ones(N)
     assert kth_largest(values, ends.k, sample_weight=weight) == down[ends.k - 1]
+
+
+@pytest.mark.parametrize("shift", [5.0, -5.0])
+@pytest.mark.parametrize("ends", [(0, N // 2), (N // 2, N), (N // 10, 9 * N // 10), (0, 1)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_sample_unlike_the_row_does_no_harm(shift, ends, weighted):
+    # Every sampled value lies above (or below) almost all others: each bracket misses on one side.
+    values = np.random.default_rng(5).normal(size=N) - shift
+    values[sample_of(values)] += 2 * shift
+    weight = np.ones(N) if weighted else None
+    down = np.sort(values)[::-1]
+    m, k = ends
+    total = sum_ranked_range(values, m, k, sample_weight=weight)
+    assert total == pytest.approx(down[m:k].sum(), rel=1e-12)
+    assert kth_largest(values, k, sample_weight=weight) == down[k - 1]
+    shares = ranked_range_weights(values, m, k, sample_weight=weight)
+    assert_array_equal(shares, (values >= down[k - 1]) & (values <= down[m]))
+
+
+def test_one_row_with_most_of_the_weight_is_no_surprise_to_the_sample():
+    values = np.random.default_rng(5).normal(size=N)
+    weight = np.ones(N)
+    weight[12_345] = 3.0 * N
+    assert 12_345 % sample_of(values).step
+    values[12_345] = 0.25
+    ends = Ends.of_mass(0.2 * N, 3.0 * N, N)
+    narrowed = narrow(values, ends, weight)
+    assert narrowed is not None
+    assert len(narrowed.values) < N // 20
+    assert kth_largest(values, Mass(3.0 * N), sample_weight=weight) == 0.25
+
+
+@pytest.mark.parametrize("outlier", [np.inf, 1e308])
+def test_outliers_on_both_sides_of_a_long_weighted_row_leave_the_sum_finite(outlier):
+    values = ROWS["distinct"].copy()
+    values[3], values[7] = outlier, -outlier
+    down = np.sort(values)[::-1]
+    total = sum_ranked_range(values, 40, 4 * (N - 10), sample_weight=np.full(N, 4.0))
+    assert total == pytest.approx(4 * down[10 : N - 10].sum(), rel=1e-9)
+
+
+def test_blocks_of_ties_that_only_the_sample_sees_do_not_dig_deep():
+    values = np.random.default_rng(5).normal(size=N)
+    some = values[sample_of(values)]
+    values[sample_of(values)] = np.arange(len(some)) % 4
+    weight = np.ones(N)
+    assert kth_largest(values, N // 3, sample_weight=weight) == np.sort(values)[N - N // 3]
 
 
 @pytest.mark.parametrize("weighted", [False, True])

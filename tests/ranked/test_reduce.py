@@ -164,6 +164,37 @@ def test_rounding_of_masses_does_not_pull_an_outlier_back_in(path):
 
 
 @both_paths
+def test_a_narrow_range_after_a_huge_mass_is_not_taken_for_rounding(path):
+    values, weight = np.r_[1e6, np.arange(20.0)], np.r_[1e11, np.ones(20)]
+    for width in (5, 20):
+        ends = {"m": Mass(1e11), "k": Mass(1e11 + width), "sample_weight": weight}
+        with path():
+            found = average_ranked_range(values, **ends)
+        assert found == pytest.approx(np.arange(20.0)[20 - width :].mean(), rel=1e-9)
+    with path():
+        total = sum_ranked_range([np.inf, 1.0], Mass(1), Mass(1 + 1e-11), sample_weight=[1, 1])
+    assert total == pytest.approx(1e-11, rel=1e-4)  # one plus 1e-11 has five digits of it
+
+
+@both_paths
+@pytest.mark.parametrize("scale", [1e-200, 1e150, 1e300])
+def test_the_scale_of_the_weights_cancels(path, scale):
+    values = np.random.default_rng(0).normal(size=50)
+    weight = np.random.default_rng(1).uniform(size=50)
+    with path():
+        found = average_ranked_range(values, 0.2, 0.7, sample_weight=scale * weight)
+        expected = average_ranked_range(values, 0.2, 0.7, sample_weight=weight)
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+@both_paths
+def test_a_sum_beyond_the_largest_float_is_infinite(path):
+    with path():
+        assert sum_ranked_range([1e308] * 4, 1) == np.inf
+        assert sum_ranked_range([1e308] * 4, 1, sample_weight=[1, 2, 3, 4]) == np.inf
+
+
+@both_paths
 @given(row=ranked(spread), batch=st.integers(1, 3))
 def test_a_batch_gives_each_row_what_the_row_alone_gives(path, row, batch):
     values, m, k = row
@@ -211,7 +242,7 @@ def test_single_precision_is_added_up_in_double(path):
     values = np.full(5000, 0.1, dtype=np.float32)
     with path():
         total = sum_ranked_range(values, 500, 4500)
-    assert total == pytest.approx(4000 * float(np.float32(0.1)), rel=1e-6)  # products are single
+    assert total == pytest.approx(4000 * float(np.float32(0.1)), rel=1e-14)
 
 
 def test_lists_integers_and_booleans_are_values():
@@ -239,6 +270,7 @@ def test_the_values_are_left_as_they_were():
         ([1.0, 2.0], [np.nan, 1.0], ["1 of 2 weights", "NaN", "index 0"]),
         ([1.0, 2.0], [np.inf, 1.0], ["1 of 2 weights", "infinite", "index 0"]),
         ([1.0, 2.0], [0.0, 0.0], ["all 2 weights are zero"]),
+        ([1.0, 2.0], [1e308, 1e308], ["add up to infinity", "scale them down"]),
     ],
 )
 def test_values_and_weights_that_make_no_sense_are_refused(values, weight, words):

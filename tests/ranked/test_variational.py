@@ -64,19 +64,19 @@ def test_truncated_values_and_thresholds_give_the_sum_of_the_range(row):
     if m == 0:
         return
     upper, lower = thresholds(values, m, k)
-    total = truncate(values, lower, upper).sum() + k * lower - m * upper
+    total = truncate(values, upper, lower).sum() + k * lower - m * upper
     assert total == sum_ranked_range(values, m, k)
 
 
 def test_truncation_is_the_difference_of_two_hinges():
     values = np.linspace(-1, 5, 61)
     expected = np.maximum(values - 1, 0) - np.maximum(values - 3, 0)
-    assert_allclose(truncate(values, 1.0, 3.0), expected, atol=1e-15)
+    assert_allclose(truncate(values, 3.0, 1.0), expected, atol=1e-15)
 
 
 def test_truncation_caps_infinite_values_unless_the_cap_is_infinite():
-    assert_array_equal(truncate([np.inf, 0.0, -np.inf], 1.0, 3.0), [2.0, 0.0, 0.0])
-    assert_array_equal(truncate([np.inf, 4.0], 1.0, np.inf), [np.inf, 3.0])
+    assert_array_equal(truncate([np.inf, 0.0, -np.inf], 3.0, 1.0), [2.0, 0.0, 0.0])
+    assert_array_equal(truncate([np.inf, 4.0], np.inf, 1.0), [np.inf, 3.0])
 
 
 def test_a_batch_takes_a_threshold_for_each_row():
@@ -92,6 +92,23 @@ def test_a_batch_takes_a_threshold_for_each_row():
     )
 
 
+def test_a_batch_is_truncated_row_by_row():
+    values = np.random.default_rng(0).normal(size=(3, 3))
+    found = truncate(values, *thresholds(values, 1, 2))
+    for row, expected in zip(values, found, strict=True):
+        assert_array_equal(truncate(row, *thresholds(row, 1, 2)), expected)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_nan_is_refused_in_rows_of_any_length(weighted):
+    for n in (10, 40_000):
+        values = np.ones(n)
+        values[5] = np.nan
+        weight = np.where(np.isnan(values), 0.0, 1.0) if weighted else None
+        with pytest.raises(ValueError, match="index 5"):
+            variational_top_sum(values, 3, 0.0, sample_weight=weight)
+
+
 def test_an_infinite_value_without_mass_adds_nothing():
     assert variational_top_sum([np.inf, 1.0], 1, 1.0, sample_weight=[0, 1]) == 1.0
 
@@ -105,4 +122,4 @@ def test_a_threshold_must_be_finite(threshold):
 @pytest.mark.parametrize(("lower", "upper"), [(2.0, 1.0), (-np.inf, 1.0), (np.nan, 1.0)])
 def test_thresholds_in_the_wrong_order_are_refused(lower, upper):
     with pytest.raises(ValueError, match="see `thresholds`"):
-        truncate([1.0], lower, upper)
+        truncate([1.0], upper, lower)

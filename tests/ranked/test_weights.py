@@ -50,6 +50,23 @@ def test_with_masses_the_weights_reproduce_the_value_and_stay_below_the_mass(pat
 
 
 @both_paths
+@given(
+    row=weighted(mass=st.sampled_from([0.1, 0.3, 0.7])),
+    ends=st.tuples(*[st.floats(0.01, 0.99)] * 2),
+)
+def test_rounding_never_lifts_a_share_above_its_mass(path, row, ends):
+    values, weight = row[:2]
+    m, k = sorted(ends)
+    if k - m < 1e-6:
+        return
+    with path():
+        shares = ranked_range_weights(values, m, k, sample_weight=weight)
+    assert (shares >= 0).all()
+    assert (shares <= weight).all()
+    assert shares.sum() == pytest.approx((k - m) * weight.sum(), rel=1e-9)
+
+
+@both_paths
 @given(row=ranked(), data=st.data())
 def test_a_row_of_weight_two_counts_as_two_copies(path, row, data):
     values, m, k = row

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
-__all__ = ["ROUNDING", "Mass", "RankedRange"]
+__all__ = ["Mass", "RankedRange"]
 
-ROUNDING = 1e-10
-"""Masses closer than this, relative to the rank, are equal: they differ by rounding only.
-
-Ten weights of 0.1 do not add up to 1.0 in floating point. Without this, the sliver of mass left
-between the two would pull a discarded value, perhaps an infinite one, back into the range.
-"""
+_ROUNDING = 1e-12  # products and totals that differ by less, relatively, differ by rounding only
 
 
 class Mass(float):
@@ -62,6 +57,9 @@ class RankedRange:
     RankedRange(m=5, k=45)
     >>> RankedRange.trimmed(2).resolve(50)
     RankedRange(m=2, k=50)
+    >>> from sorr.ranked import average_ranked_range
+    >>> average_ranked_range([5.0, 1.0, 2.0, 3.0], *RankedRange.median(4))
+    2.5
     """
 
     m: int | float = 0
@@ -78,6 +76,11 @@ class RankedRange:
                 "since ranks m + 1 to k are kept: lower m or raise k"
             )
 
+    def __iter__(self) -> Iterator[int | float | None]:
+        """Yield m and k, to be passed on: ``sum_ranked_range(values, *ranks)``."""
+        yield self.m
+        yield self.k
+
     @classmethod
     def average(cls) -> Self:
         """Keep every rank: the plain average."""
@@ -85,7 +88,7 @@ class RankedRange:
 
     @classmethod
     def maximum(cls) -> Self:
-        """Keep rank 1 alone: the maximum."""
+        """Keep rank 1 alone: the maximum, or with weights the average of a top mass of one."""
         return cls(0, 1)
 
     @classmethod
@@ -123,8 +126,8 @@ class RankedRange:
         ----------
         total : int or float
             An int is a number of rows: fractions become whole rows, `m` rounded down and `k`
-            rounded up, so that the range is never narrower than asked and never empty. A float
-            is a total weight: fractions become that share of it, unrounded.
+            rounded up, so that the range is never narrower than asked. A float is a total
+            weight: fractions become that share of it, unrounded.
 
         Returns
         -------
@@ -143,7 +146,7 @@ class RankedRange:
         m = _in_total(self.m, total, math.floor)
         k = total if self.k is None else _in_total(self.k, total, math.ceil)
         if k > total:
-            if k > total * (1 + ROUNDING):
+            if k > total * (1 + _ROUNDING):
                 raise ValueError(
                     f"k={self.k} exceeds the {what}; pass a fraction such as k=0.8, "
                     "or k=None to keep down to the smallest value"
@@ -179,7 +182,7 @@ def _in_total(
     if not _is_integer(total):
         return share
     nearest = round(share)
-    if abs(share - nearest) <= ROUNDING * share:
+    if abs(share - nearest) <= _ROUNDING * share:
         return nearest  # 0.29 of 100 is 29, whatever the product of the two floats says
     return rounded(share)
 
@@ -200,7 +203,7 @@ def _check_rank(name: str, rank: object) -> int | float:
             bound = "positive" if name == "k" else "not negative"
             raise ValueError(f"{name}={rank} is not a mass; needed one that is finite and {bound}")
         return rank
-    rank = float(rank)
+    rank = float(str(rank))  # the float32 nearest to 0.1 means 0.1
     if 0 < rank < 1:
         return rank
     if math.isnan(rank):

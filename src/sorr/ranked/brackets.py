@@ -62,6 +62,7 @@ def enclose(values: FloatArray, ends: Ends, weight: Weight | None) -> tuple[Brac
         reached = np.cumsum(masses[order])
         total = float(reached[-1])
         scale = total / float(weight.sum())
+        light = light / max(float(light.max()), np.finfo(np.float64).tiny)
         squares = float(light @ light)
         size = max(1.0, float(light.sum()) ** 2 / squares) if squares > 0 else 1.0
 

@@ -26,7 +26,7 @@ _CHUNK = 1 << 18  # values looked at in one go: what is computed on the way stay
 _COMMON = 0.2  # a value that takes this share of a row is worth merging
 _BLOCK = 1 << 10  # values added up in one go: sums of sums keep the rounding error small
 _UNDECIDED = 0.3  # not worth the passes if more of the row than this would stay near an end,
-_UNDECIDED_WEIGHTED = 0.9  # as happens where the end falls into a block of equal values
+_UNDECIDED_WEIGHTED = 0.5  # as happens where the end falls into a block of equal values
 
 
 class Narrowed(NamedTuple):
@@ -67,10 +67,10 @@ def merge_block(values: FloatArray, weight: Weight) -> Merged | None:
         return None
     common = found[counts.argmax()]
     tied = values == common
+    if np.count_nonzero(tied) < _COMMON / 2 * len(values) or np.count_nonzero(tied) < 2:
+        return None  # common in the sample only
     mass = _sum_where(weight, tied, np.empty(_CHUNK // 2))
     rows = np.flatnonzero(np.logical_not(tied, out=tied))
-    if len(rows) >= len(values) - 1:
-        return None
     merged = np.full(len(rows) + 1, common)
     masses = np.full(len(rows) + 1, mass)
     merged[:-1] = values[rows]
@@ -94,7 +94,7 @@ def narrow(
     """
     brackets, sample = enclose(values, ends, weight)
     masks = np.empty((4, max(len(sample), min(len(values), _CHUNK))), dtype=bool)
-    factor = np.empty(_CHUNK // 2, dtype=values.dtype)
+    factor = np.empty(_CHUNK // 2)
     undecided = np.count_nonzero(_split(sample, brackets, masks)[2])
     if undecided > len(sample) * (_UNDECIDED if weight is None else _UNDECIDED_WEIGHTED):
         return None
@@ -107,8 +107,8 @@ def narrow(
         part = slice(start, start + _CHUNK)
         chunk, masses = values[part], None if weight is None else weight[part]
         over, inside, near = _split(chunk, brackets, masks)
-        over_mass += _mass(over, masses, factor)
-        inside_mass += _mass(inside, masses, factor)
+        over_mass += _mass_where(over, masses, factor)
+        inside_mass += _mass_where(inside, masses, factor)
         index = near.nonzero()[0]
         near_values.append(chunk[index])
         if masses is not None:
@@ -123,11 +123,13 @@ def narrow(
     narrowed = Narrowed(
         np.concatenate(near_values),
         None if weight is None else np.concatenate(near_masses),
-        Ends(max(m, 0), k, ends.m_slack, ends.k_slack),
+        Ends(max(m, 0), k, ends.m_unit, ends.k_unit),
         inside_sum,
         None if shares is None else np.concatenate(rows),
     )
-    return narrowed if m >= -ends.m_slack and _hold(brackets, narrowed) else None
+    if len(narrowed.values) > len(values) // 2:
+        return None
+    return narrowed if _hold(brackets, narrowed, m) else None
 
 
 def _split(
@@ -161,11 +163,12 @@ def _split(
     return over, within, np.logical_or(reach, down, out=down)
 
 
-def _hold(brackets: Brackets, narrowed: Narrowed) -> bool:
+def _hold(brackets: Brackets, narrowed: Narrowed, m: float) -> bool:
     """Check by the masses around them that the brackets do enclose the ends of the range."""
-    near, weight, (m, k, m_slack, k_slack) = narrowed[:3]
+    near, weight, ends = narrowed[:3]
+    m_slack, k_slack = ends.slacks()
     mass = len(near) if weight is None else float(weight.sum())
-    if k > mass + k_slack:
+    if m < -m_slack or ends.k > mass + k_slack:
         return False
     if brackets.overlap:
         return True
@@ -173,10 +176,10 @@ def _hold(brackets: Brackets, narrowed: Narrowed) -> bool:
     if brackets.upper is not None:
         at_upper = near >= brackets.upper.low
         upper_mass = int(np.count_nonzero(at_upper)) if weight is None else weight[at_upper].sum()
-    return bool(m <= upper_mass + m_slack and k >= upper_mass - k_slack)
+    return bool(m <= upper_mass + m_slack and ends.k >= upper_mass - k_slack)
 
 
-def _mass(mask: Mask, weight: Weight | None, factor: FloatArray) -> float:
+def _mass_where(mask: Mask, weight: Weight | None, factor: FloatArray) -> float:
     return int(np.count_nonzero(mask)) if weight is None else _sum_where(weight, mask, factor)
 
 

@@ -72,7 +72,7 @@ def sum_ranked_range(
     >>> sum_ranked_range([0.1, 0.2, 0.3, float("inf")], m=1, k=3)
     0.5
     """
-    return plain(map_rows(_sum, values, m, k, sample_weight))
+    return plain(map_rows(_sum, values, m, k, sample_weight, finds_nan=True))
 
 
 def average_ranked_range(
@@ -93,7 +93,7 @@ def average_ranked_range(
     >>> average_ranked_range([4.0, 1.0, 3.0, 2.0], m=0.25, sample_weight=[1, 1, 1, 1])
     2.0
     """
-    return plain(map_rows(_average, values, m, k, sample_weight))
+    return plain(map_rows(_average, values, m, k, sample_weight, finds_nan=True))
 
 
 def top_sum(
@@ -170,14 +170,15 @@ def _sum(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArray:
     else:
         ordered, mass = kept_segments(values, ends, weight)
         kept = _product(ordered, mass)
-    return np.asarray(kept.sum(axis=-1, dtype=np.float64))
+    with np.errstate(over="ignore"):  # beyond the largest float, a sum is infinite
+        return np.asarray(kept.sum(axis=-1, dtype=np.float64))
 
 
 def _product(values: FloatArray, mass: Weight) -> FloatArray:
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         product = values * mass
-    if np.isnan(product.sum()):
-        product[mass == 0] = 0.0  # an infinite value without mass adds nothing
+        if np.isnan(product.sum()):
+            product[mass == 0] = 0.0  # an infinite value without mass adds nothing
     return product
 
 
@@ -186,13 +187,12 @@ def _average(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArra
 
 
 def _kth(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArray:
-    ends = ends._replace(m=0, m_slack=0.0)
+    ends = ends._replace(m=0, m_unit=0.0)
     if values.ndim == 1 and is_long(values, weight):
-        refuse_nan(values)
         if weight is not None and (merged := merge_block(values, weight)):
             return _kth(merged.values, ends, merged.weight)
         narrowed = narrow(values, ends, weight)
-        if narrowed is not None and narrowed.ends.k > ends.k_slack:
+        if narrowed is not None and narrowed.ends.k > ends.slacks()[1]:
             return _kth(narrowed.values, narrowed.ends, narrowed.weight)
     return kth(values, ends, weight)
 
@@ -202,5 +202,5 @@ def _both_ends(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatAr
     if ends.m == 0:
         upper = np.full_like(lower, np.inf)
     else:
-        upper = _kth(values, Ends(0, ends.m, 0.0, ends.m_slack), weight)
+        upper = _kth(values, Ends(0, ends.m, 0.0, ends.m_unit), weight)
     return np.stack([upper, lower], axis=-1)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sorr.ranked.bounds import ROUNDING, RankedRange
+from sorr.ranked.bounds import RankedRange
 from sorr.ranked.narrow import is_long
 from sorr.ranked.types import Ends, FloatArray, Weight
 
@@ -23,17 +23,19 @@ def map_rows(
     m: int | float,
     k: int | float | None,
     sample_weight: npt.ArrayLike | None,
+    *,
+    finds_nan: bool = False,
 ) -> FloatArray:
     """Check the arguments, express the ranks in rows or in mass, and apply `kernel` to every row.
 
     The kernel takes short rows all at once, under one shared weight. Long rows, and rows with
-    weights of their own (hence with a total of their own), are passed one by one. A single long
-    row is not searched for NaN here: the kernel may find it on the way.
+    weights of their own (hence with a total of their own), are passed one by one. With
+    `finds_nan`, the kernel looks for NaN in a single long row by itself.
     """
     array = as_values(values)
     ranks = RankedRange(m, k)
     weight = None if sample_weight is None else _as_weight(sample_weight, array.shape)
-    if array.ndim > 1 or not is_long(array, weight):
+    if array.ndim > 1 or not (finds_nan and is_long(array, weight)):
         refuse_nan(array)
     shared = weight is None or weight.ndim == 1
     if array.ndim == 1 or (shared and not is_long(array, weight)):
@@ -54,7 +56,7 @@ def _apply(
         weight = np.ones(values.shape[-1])  # parts of a value are a matter of mass
     if weight is None:
         return kernel(values, Ends(int(m), int(k)), None)
-    return kernel(values, Ends(m, k, ROUNDING * m, ROUNDING * k), weight)
+    return kernel(values, Ends.of_mass(m, k, values.shape[-1]), weight)
 
 
 def plain(result: FloatArray) -> float | FloatArray:
@@ -96,9 +98,12 @@ def _as_weight(sample_weight: npt.ArrayLike, shape: tuple[int, ...]) -> Weight:
 
 
 def _total(weight: Weight) -> float:
-    total = float(weight.sum())
+    with np.errstate(over="ignore"):
+        total = float(weight.sum())
     if total == 0:
         raise ValueError(f"all {weight.size} weights are zero; needed at least one above zero")
+    if total == np.inf:
+        raise ValueError("the weights add up to infinity; needed a finite total: scale them down")
     return total
 
 

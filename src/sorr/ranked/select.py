@@ -39,18 +39,22 @@ def kept_segments(values: FloatArray, ends: Ends, weight: Weight) -> tuple[Float
     mass m to mass k.
     """
     order = np.argsort(-values, axis=-1)
-    edges = np.zeros((*values.shape[:-1], values.shape[-1] + 1))
-    np.cumsum(weight[order], axis=-1, out=edges[..., 1:])
-    for end, slack in ((ends.m, ends.m_slack), (ends.k, ends.k_slack)):
-        edges[np.abs(edges - end) <= slack] = end
-    kept = np.minimum(edges[..., 1:], ends.k) - np.maximum(edges[..., :-1], ends.m)
-    return np.take_along_axis(values, order, axis=-1), np.maximum(kept, 0.0)
+    edges = weight[order]
+    np.cumsum(edges, axis=-1, out=edges)
+    m_slack, k_slack = ends.slacks(values.shape[-1])
+    # A sliver between an end and the edge of a segment is rounding: it must not pull a discarded
+    # value, perhaps an infinite one, back into the range.
+    edges[(edges >= ends.m - m_slack) & (edges <= ends.m + m_slack)] = ends.m
+    edges[(edges >= ends.k - k_slack) & (edges <= ends.k + k_slack)] = ends.k
+    np.clip(edges, ends.m, ends.k, out=edges)
+    kept = np.diff(edges, axis=-1, prepend=ends.m)
+    return np.take_along_axis(values, order, axis=-1), kept
 
 
 def kth(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArray:
     """Return the value at rank k of each row."""
     if weight is not None:
-        ordered, mass = kept_segments(values, ends._replace(m=0), weight)
+        ordered, mass = kept_segments(values, ends, weight)
         return _pick(ordered, _last(mass > 0))
     k = int(ends.k)
     negative = -values

@@ -64,7 +64,7 @@ def _total_and_rank(excess: FloatArray, ends: Ends, weight: Weight | None) -> Fl
     return np.stack([total, np.full_like(total, ends.k)], axis=-1)
 
 
-def truncate(values: npt.ArrayLike, lower: npt.ArrayLike, upper: npt.ArrayLike) -> FloatArray:
+def truncate(values: npt.ArrayLike, upper: npt.ArrayLike, lower: npt.ArrayLike) -> FloatArray:
     r"""Reduce each value by one threshold and cap it at another, sample by sample.
 
     .. math:: [s_i - \lambda]_+ - [s_i - \hat\lambda]_+ =
@@ -76,11 +76,11 @@ def truncate(values: npt.ArrayLike, lower: npt.ArrayLike, upper: npt.ArrayLike) 
 
     Parameters
     ----------
-    values : array-like
+    values : array-like of shape (..., n)
         Individual losses, without NaN.
-    lower, upper : float or array-like
-        The thresholds :math:`\lambda \le \hat\lambda`, as from `thresholds`. The upper one may
-        be infinite, which caps nothing.
+    upper, lower : array-like of shape (...)
+        The thresholds :math:`\hat\lambda \ge \lambda`, as from `thresholds`: one number each, or
+        one for each row. The upper one may be infinite, which caps nothing.
 
     Returns
     -------
@@ -88,15 +88,16 @@ def truncate(values: npt.ArrayLike, lower: npt.ArrayLike, upper: npt.ArrayLike) 
 
     Examples
     --------
-    >>> truncate([0.5, 1.5, 9.0], lower=1.0, upper=2.0)
+    >>> truncate([0.5, 1.5, 9.0], upper=2.0, lower=1.0)
     array([0. , 0.5, 1. ])
     """
     low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
     if not (np.isfinite(low).all() and (low <= high).all()):
         raise ValueError(
-            f"lower={lower!r} and upper={upper!r} are not thresholds of a range; needed a finite "
+            f"upper={upper!r} and lower={lower!r} are not thresholds of a range; needed a finite "
             "lower one, at most the upper one: see `thresholds`"
         )
     array = as_values(values)
     refuse_nan(array)
+    low, high = low[..., None], high[..., None]
     return np.asarray(np.clip(array, low, high) - low, dtype=array.dtype)

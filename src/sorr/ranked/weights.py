@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sorr.ranked.narrow import is_long, merge_block, narrow
-from sorr.ranked.rows import map_rows, refuse_nan
+from sorr.ranked.rows import map_rows
 from sorr.ranked.select import extremes
 from sorr.ranked.types import Ends, FloatArray, Mask, Weight
 
@@ -55,7 +55,6 @@ def ranked_range_weights(
 
 def _weights(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArray:
     if values.ndim == 1 and is_long(values, weight):
-        refuse_nan(values)
         if weight is not None and (merged := merge_block(values, weight)):
             inner = _weights(merged.values, ends, merged.weight)
             mass = merged.weight[-1]
