@@ -155,3 +155,20 @@ def test_evaluating_leaves_the_arguments_untouched(loss):
     loss.value(y, f)
     assert_array_equal(y, y_before)
     assert_array_equal(f, f_before)
+
+
+@every_loss
+def test_whole_number_scores_are_scores(loss):
+    y, f = targets(loss), scores(loss, choices=np.arange(-3, 4))
+    assert f.dtype.kind == "i"
+    value, gradient = loss.value_and_gradient(y, f)
+    assert_array_equal(value, loss.value(y, f.astype(float)))
+    assert_array_equal(gradient, loss.gradient(y, f.astype(float)))
+
+
+@every_loss
+def test_shapes_that_do_not_fit_are_refused(loss):
+    y, f = targets(loss), scores(loss)
+    for wrong in (f[:-1], f[..., None], f.T[:1]):
+        with pytest.raises(ValueError, match=f"^{loss.name} is given .* shape .*; needed"):
+            loss.value(y, wrong)

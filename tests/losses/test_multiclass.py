@@ -89,3 +89,12 @@ def test_other_targets_are_refused_with_a_way_out(y, n_outputs, message):
 def test_class_indices_pass_with_and_without_the_number_of_outputs():
     assert_array_equal(Softmax().check_target(np.array([2, 0], np.uint8)), [2, 0])
     assert_array_equal(Softmax().check_target([2, 0], n_outputs=3), [2, 0])
+
+
+def test_the_curvature_of_the_softmax_keeps_its_digits_where_one_class_dominates():
+    f = np.array([[0.0, 50.0, 0.0]])
+    p = np.exp(f[0] - 50) / (1 + 2 * np.exp(-50))
+    bend = Softmax().curvature(np.array([0]), f)[0]
+    expected = np.diag(p) - np.outer(p, p)
+    expected[1, 1] = p[1] * (p[0] + p[2])
+    assert_allclose(bend, expected, rtol=1e-12)

@@ -220,3 +220,16 @@ def test_k_must_be_a_positive_integer(cls):
     for k in (0, -1):
         with pytest.raises(ValueError, match=f"k={k} is too small"):
             cls(k)
+
+
+def test_the_mean_of_the_top_k_survives_where_their_sum_overflows():
+    y, f = np.array([[True, False, False]]), np.array([[-8e307, 8e307, 8e307]])
+    assert_allclose(TopKSVM(2).value(y, f), 1.6e308, rtol=1e-15)
+
+
+def test_topk_subset_is_the_multilabel_hinge_where_k_counts_the_true_labels():
+    for k in range(1, N_LABELS):
+        rows = Y.sum(axis=1) == k
+        assert_allclose(
+            TopKSubset(k).value(Y[rows], F[rows]), MultilabelHinge().value(Y[rows], F[rows])
+        )

@@ -105,6 +105,13 @@ def test_for_top_sums_they_are_a_subgradient(row, other):
     assert gain >= slope - 1e-12
 
 
+def test_a_mass_that_rounding_inflates_counts_once():
+    weight = np.array([0.3, 0.1, 1.0])  # 0.3 + 0.1 - 0.3 > 0.1
+    shares = ranked_range_weights([3.0, 2.0, 1.0], Mass(0.1), Mass(0.4), sample_weight=weight)
+    assert (shares <= weight).all()
+    assert_allclose(shares, [0.2, 0.1, 0.0], rtol=1e-15)
+
+
 @both_paths
 def test_all_values_equal_share_everything_equally(path):
     with path():

@@ -18,8 +18,9 @@ class Loss(ABC):
     """The individual loss of each sample, as a function of its raw prediction.
 
     Nothing is averaged, and no loss carries a factor one half. Results have the dtype of the
-    raw prediction, float32 or float64. Targets are not checked again on every evaluation: pass
-    what `check_target` returned.
+    raw prediction, float32 or float64. What would take a pass over the data is not checked on
+    every evaluation: the target has to be what `check_target` returned, and the raw prediction
+    finite.
 
     Attributes
     ----------
@@ -61,19 +62,19 @@ class Loss(ABC):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._value(y, raw_prediction)
+        return self._value(*self._matched(y, raw_prediction))
 
     @np.errstate(over="ignore")
     def gradient(self, y: Target, raw_prediction: FloatArray) -> FloatArray:
         """Return the derivative of each loss in its own raw prediction, of the same shape."""
-        return self._gradient(y, raw_prediction)
+        return self._gradient(*self._matched(y, raw_prediction))
 
     @np.errstate(over="ignore")
     def value_and_gradient(
         self, y: Target, raw_prediction: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return `value` and `gradient`, for less than the price of both where they share work."""
-        return self._value_and_gradient(y, raw_prediction)
+        return self._value_and_gradient(*self._matched(y, raw_prediction))
 
     @np.errstate(over="ignore")
     def curvature(self, y: Target, raw_prediction: FloatArray) -> FloatArray:
@@ -90,11 +91,28 @@ class Loss(ABC):
         """
         if not self.has_curvature:
             raise TypeError(
-                f"{self.name} has no curvature, being piecewise linear; needed a loss with "
-                f"has_curvature, such as {self._curved_relative}, or a method that uses "
-                "gradients only"
+                f"{self.name} has no curvature; needed a loss with has_curvature, such as "
+                f"{self._curved_relative}, or a method that uses gradients only"
             )
-        return self._curvature(y, raw_prediction)
+        return self._curvature(*self._matched(y, raw_prediction))
+
+    def _matched(self, y: Target, raw_prediction: FloatArray) -> tuple[Target, FloatArray]:
+        """Return both as arrays that fit together."""
+        y, f = np.asarray(y), np.asarray(raw_prediction)
+        if f.dtype.kind != "f":
+            f = f.astype(np.float64)
+        if not self._fit(y, f):
+            raise ValueError(
+                f"{self.name} is given targets of shape {y.shape} and raw predictions of shape "
+                f"{f.shape}; needed {self._shapes}"
+            )
+        return y, f
+
+    _shapes: ClassVar[str]
+
+    @abstractmethod
+    def _fit(self, y: Target, f: FloatArray) -> bool:
+        """Tell whether the shapes of target and raw prediction go together."""
 
     @abstractmethod
     def _value(self, y: Target, f: FloatArray) -> FloatArray: ...

@@ -37,11 +37,6 @@ class Logistic(BinaryLoss):
     def _slope(self, margin: FloatArray) -> FloatArray:
         return -expit(-margin)
 
-    def _height_and_slope(self, margin: FloatArray) -> tuple[FloatArray, FloatArray]:
-        decay = np.exp(-np.abs(margin))  # one exponential serves both
-        height = np.maximum(-margin, 0) + np.log1p(decay)
-        return height, -np.where(margin < 0, 1, decay) / (1 + decay)
-
     def _bend(self, margin: FloatArray) -> FloatArray:
         return np.asarray(expit(margin) * expit(-margin))
 
@@ -56,7 +51,7 @@ class Hinge(BinaryLoss):
         return np.maximum(1 - margin, 0)
 
     def _slope(self, margin: FloatArray) -> FloatArray:
-        return -(margin < 1).astype(margin.dtype)
+        return np.subtract(margin >= 1, 1, dtype=margin.dtype)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,11 @@ __all__ = ["BinaryLoss", "MulticlassLoss", "MultilabelLoss", "RegressionLoss", "
 class _OneOutput(Loss):
     """A function of one number, made of the target and the raw prediction."""
 
+    _shapes = "one of each for each sample, shape (n_samples,): f.ravel() flattens a column"
+
+    def _fit(self, y: Target, f: FloatArray) -> bool:
+        return f.ndim == 1 and y.shape == f.shape
+
     @abstractmethod
     def _argument(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return that number for each sample."""
@@ -80,11 +85,8 @@ class BinaryLoss(_OneOutput):
 
     def _value_and_gradient(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
         y = _like(f, y)
-        height, slope = self._height_and_slope(y * f)
-        return height, y * slope
-
-    def _height_and_slope(self, margin: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return self._height(margin), self._slope(margin)
+        margin = y * f
+        return self._height(margin), y * self._slope(margin)
 
 
 class RegressionLoss(_OneOutput):
@@ -119,6 +121,10 @@ class MulticlassLoss(Loss):
 
     domain = "the index of a class, an integer from 0 to n_outputs - 1, for each sample"
     _curved_relative = "softmax"
+    _shapes = "(n_samples,) and (n_samples, n_outputs): one score for each class"
+
+    def _fit(self, y: Target, f: FloatArray) -> bool:
+        return f.ndim == 2 and y.shape == f.shape[:1]
 
     def check_target(self, y: npt.ArrayLike, n_outputs: int | None = None) -> Target:
         """Return the class of each sample as an index into the outputs."""
@@ -135,6 +141,10 @@ class MultilabelLoss(Loss):
 
     domain = "0 or 1 for each sample and label, or the index of one true label for each sample"
     _curved_relative = "lsep"
+    _shapes = "(n_samples, n_outputs) for both: check_target makes such an indicator"
+
+    def _fit(self, y: Target, f: FloatArray) -> bool:
+        return f.ndim == 2 and y.shape == f.shape
 
     def check_target(self, y: npt.ArrayLike, n_outputs: int | None = None) -> Target:
         """Return the indicator of the true labels, boolean, of shape (n_samples, n_outputs)."""

@@ -66,7 +66,7 @@ class _TopK(_Hinged):
         object.__setattr__(self, "k", int(k))
 
     def check_target(self, y: npt.ArrayLike, n_outputs: int | None = None) -> Target:
-        """Return the indicator of the true labels, of which there have to be more than `k`."""
+        """Return the indicator of the true labels; there have to be more than `k` labels."""
         target = super().check_target(y, n_outputs)
         if self.k >= target.shape[1]:
             raise ValueError(
@@ -122,7 +122,7 @@ class TopKSubset(_TopK):
 
     where :math:`f^F` and :math:`f^Y` are the scores outside and inside the set of true labels.
     Where all labels are true, or fewer than :math:`k - r + 1` are not, any top k will do and the
-    loss is zero. Not convex, except where :math:`k = |Y| = 1`.
+    loss is zero. Not convex, except where :math:`k = |Y|`: there it is `MultilabelHinge`.
 
     Parameters
     ----------
@@ -265,7 +265,8 @@ class LogSumExpPairwise(MultilabelLoss):
         same_side = y[:, :, None] == y[:, None, :]
         within = np.where(same_side, -products, 0)
         labels = np.arange(y.shape[1])
-        within[:, labels, labels] += shares
+        within[:, labels, labels] = 0
+        within[:, labels, labels] = -within.sum(axis=2)  # p (1 - p), of which small p keeps digits
         across = np.where(same_side, products, -products)
         return np.asarray(expit(q)[:, None, None] * (within + expit(-q)[:, None, None] * across))
 
