@@ -84,7 +84,20 @@ def average_ranked_range(
 ) -> float | FloatArray:
     r"""Average the values ranked ``m + 1`` to ``k``: the sum divided by ``k - m``.
 
-    The paper's AoRR loss. The arguments are those of `sum_ranked_range`.
+    The AoRR loss of the paper.
+
+    Parameters
+    ----------
+    values : array-like of shape (..., n)
+        Individual losses in any order, without NaN.
+    m, k : int, float or Mass
+        The ranks to keep; see `RankedRange`.
+    sample_weight : array-like of shape (n,) or (..., n), optional
+        The mass of each value, as in `sum_ranked_range`.
+
+    Returns
+    -------
+    float, or ndarray of shape (...)
 
     Examples
     --------
@@ -103,6 +116,19 @@ def top_sum(
     sample_weight: npt.ArrayLike | None = None,
 ) -> float | FloatArray:
     r"""Sum the `k` largest values, :math:`\phi_k(s) = \psi_{0,k}(s)`: convex in the values.
+
+    Parameters
+    ----------
+    values : array-like of shape (..., n)
+        Individual losses in any order, without NaN.
+    k : int, float, Mass or None
+        How many to add up; see `RankedRange`.
+    sample_weight : array-like of shape (n,) or (..., n), optional
+        The mass of each value, as in `sum_ranked_range`.
+
+    Returns
+    -------
+    float, or ndarray of shape (...)
 
     Examples
     --------
@@ -123,6 +149,19 @@ def kth_largest(
     With weights it is the value whose segment holds the mass just before `k`, when the values
     are laid end to end from the largest down.
 
+    Parameters
+    ----------
+    values : array-like of shape (..., n)
+        Individual losses in any order, without NaN.
+    k : int, float, Mass or None
+        The rank; see `RankedRange`.
+    sample_weight : array-like of shape (n,) or (..., n), optional
+        The mass of each value, as in `sum_ranked_range`.
+
+    Returns
+    -------
+    float, or ndarray of shape (...)
+
     Examples
     --------
     >>> kth_largest([4.0, 1.0, 3.0, 2.0], k=2)
@@ -141,6 +180,19 @@ def thresholds(
     sample_weight: npt.ArrayLike | None = None,
 ) -> Thresholds:
     r"""Return the values at ranks `m` and `k`: the two optimal multipliers of Theorem 1.
+
+    Parameters
+    ----------
+    values : array-like of shape (..., n)
+        Individual losses in any order, without NaN.
+    m, k : int, float or Mass
+        The ranks to keep; see `RankedRange`.
+    sample_weight : array-like of shape (n,) or (..., n), optional
+        The mass of each value, as in `sum_ranked_range`.
+
+    Returns
+    -------
+    Thresholds
 
     Examples
     --------

@@ -57,9 +57,10 @@ def _weights(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArra
     if values.ndim == 1 and is_long(values, weight):
         if weight is not None and (merged := merge_block(values, weight)):
             inner = _weights(merged.values, ends, merged.weight)
-            mass = merged.weight[-1]
+            mass, rows = merged.weight[-1], merged.rows
+            del merged  # two arrays that are not needed any more
             shares = np.multiply(weight, inner[-1] / mass if mass > 0 else 0, dtype=values.dtype)
-            shares[merged.rows] = inner[:-1]
+            shares[rows] = inner[:-1]
             return shares
         shares = np.empty_like(values)
         narrowed = narrow(values, ends, weight, shares=shares)
