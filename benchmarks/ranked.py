@@ -38,7 +38,7 @@ def speed(n: int = 1_000_000) -> list[str]:
     weight = np.random.default_rng(1).uniform(size=n)
     lines = [
         f"n = {n:,}, m = 0.1 n, k = 0.9 n; time as a share of np.sort's",
-        "best run (lowest - median - highest of 15 rounds)",
+        "best run (lowest - median - highest of 7 rounds)",
         "",
     ]
     for name, values in rows(n).items():

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from sorr.ranked.brackets import Brackets, enclose, sample_of
 from sorr.ranked.types import Ends, FloatArray, Mask, Weight
 
-__all__ = ["Merged", "Narrowed", "is_long", "merge_block", "narrow"]
+__all__ = ["Merged", "Narrowed", "is_long", "merge_block", "merge_blocks", "narrow"]
 
 _LONG = 1 << 15  # below, the passes over a row cost more than the partitions they save
 _LONG_WEIGHTED = 1 << 13  # the same against a sort
@@ -76,6 +76,13 @@ def merge_block(values: FloatArray, weight: Weight) -> Merged | None:
     merged[:-1] = values[rows]
     masses[:-1] = weight[rows]
     return Merged(merged, masses, rows)
+
+
+def merge_blocks(values: FloatArray, weight: Weight) -> tuple[FloatArray, Weight]:
+    """Merge the common values of a row, one after the other."""
+    while is_long(values, weight) and (merged := merge_block(values, weight)):
+        values, weight = merged.values, merged.weight
+    return values, weight
 
 
 def narrow(

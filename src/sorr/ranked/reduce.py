@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sorr.ranked.narrow import is_long, merge_block, narrow
+from sorr.ranked.narrow import is_long, merge_blocks, narrow
 from sorr.ranked.rows import map_rows, plain, refuse_nan
 from sorr.ranked.select import kept_segments, kept_slice, kth
 from sorr.ranked.types import Ends, FloatArray, Weight
@@ -211,8 +211,7 @@ def _sum(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArray:
                 refuse_nan(values)
         else:
             refuse_nan(values)
-            if merged := merge_block(values, weight):
-                return _sum(merged.values, ends, merged.weight)
+            values, weight = merge_blocks(values, weight)
             narrowed = narrow(values, ends, weight, summand=_product(values, weight))
         if narrowed is not None:
             rest = _sum(narrowed.values, narrowed.ends, narrowed.weight)
@@ -241,8 +240,8 @@ def _average(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArra
 def _kth(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArray:
     ends = ends._replace(m=0, m_unit=0.0)
     if values.ndim == 1 and is_long(values, weight):
-        if weight is not None and (merged := merge_block(values, weight)):
-            return _kth(merged.values, ends, merged.weight)
+        if weight is not None:
+            values, weight = merge_blocks(values, weight)
         narrowed = narrow(values, ends, weight)
         if narrowed is not None and narrowed.ends.k > ends.slacks()[1]:
             return _kth(narrowed.values, narrowed.ends, narrowed.weight)
