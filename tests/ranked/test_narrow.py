@@ -157,6 +157,12 @@ def test_outliers_on_both_sides_of_a_long_weighted_row_leave_the_sum_finite(outl
     assert total == pytest.approx(4 * down[10 : N - 10].sum(), rel=1e-9)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_long_sum_beyond_the_largest_float_is_infinite(weighted):
+    values = 1e305 * (1 + ROWS["distinct"] ** 2)
+    assert sum_ranked_range(values, 10, sample_weight=np.ones(N) if weighted else None) == np.inf
+
+
 def test_blocks_of_ties_that_only_the_sample_sees_do_not_dig_deep():
     values = np.random.default_rng(5).normal(size=N)
     some = values[sample_of(values)]

@@ -25,8 +25,8 @@ _LONG_WEIGHTED = 1 << 13  # the same against a sort
 _CHUNK = 1 << 18  # values looked at in one go: what is computed on the way stays in the cache
 _COMMON = 0.2  # a value that takes this share of a row is worth merging
 _BLOCK = 1 << 10  # values added up in one go: sums of sums keep the rounding error small
-_UNDECIDED = 0.3  # not worth the passes if more of the row than this would stay near an end,
-_UNDECIDED_WEIGHTED = 0.5  # as happens where the end falls into a block of equal values
+_UNDECIDED = 0.3  # if more of the row would stay near an end, as in a block of ties: cut it whole
+_UNDECIDED_WEIGHTED = 0.5  # the same against a sort
 
 
 class Narrowed(NamedTuple):
@@ -193,7 +193,8 @@ def _mass_where(mask: Mask, weight: Weight | None, factor: FloatArray) -> float:
 def _sum_where(values: FloatArray, mask: Mask, factor: FloatArray) -> float:
     """Add up the values in `mask`; NaN where any value is NaN, in the mask or not."""
     total = 0.0
-    with np.errstate(invalid="ignore"):  # an infinite value outside of the mask: 0 * inf
+    # outside of the mask, an infinite value gives 0 * inf; inside, a sum may be beyond any float
+    with np.errstate(invalid="ignore", over="ignore"):
         for start in range(0, len(values), len(factor)):
             part = values[start : start + len(factor)]
             share = factor[: len(part)]
@@ -203,6 +204,6 @@ def _sum_where(values: FloatArray, mask: Mask, factor: FloatArray) -> float:
             total += float(blocks.sum(dtype=np.float64))
             if whole < len(part):
                 total += float(part[whole:] @ share[whole:])
-    if math.isfinite(total) or np.isnan(values).any():
-        return total
-    return float(values[mask].sum(dtype=np.float64))
+        if math.isfinite(total) or np.isnan(values).any():
+            return total
+        return float(values[mask].sum(dtype=np.float64))
