@@ -26,8 +26,8 @@ def ratios(
     peer: Callable[[], object],
     contenders: Mapping[str, Callable[[], object]],
     *,
-    rounds: int = 7,
-    repeats: int = 30,
+    rounds: int = 15,
+    repeats: int = 10,
 ) -> tuple[float, dict[str, Ratio]]:
     """Return the best time of the peer, and how each contender compares.
 

@@ -163,6 +163,13 @@ def test_a_long_sum_beyond_the_largest_float_is_infinite(weighted):
     assert sum_ranked_range(values, 10, sample_weight=np.ones(N) if weighted else None) == np.inf
 
 
+def test_a_row_that_would_hardly_shrink_is_cut_whole():
+    values = np.zeros(N)
+    values[sample_of(values)] = np.random.default_rng(5).normal(size=len(values[sample_of(values)]))
+    assert narrow(values, Ends(0, N // 2), None) is None
+    assert kth_largest(values, N // 2) == 0.0
+
+
 def test_blocks_of_ties_that_only_the_sample_sees_do_not_dig_deep():
     values = np.random.default_rng(5).normal(size=N)
     some = values[sample_of(values)]

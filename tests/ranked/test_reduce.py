@@ -161,6 +161,16 @@ def test_rounding_of_masses_does_not_pull_an_outlier_back_in(path):
         assert average_ranked_range(values, 0.3, sample_weight=weight) == pytest.approx(1.0)
         assert average_ranked_range(values, 3, sample_weight=10 * weight) == pytest.approx(1.0)
         assert kth_largest(-values, Mass(0.7), sample_weight=weight) == -1.0
+        low = np.array([1.0] * 8 + [-np.inf] * 2)  # eight times 0.1 is less than 0.8
+        assert sum_ranked_range(low, 0, Mass(0.8), sample_weight=weight) == pytest.approx(0.8)
+        assert kth_largest(low, Mass(0.8), sample_weight=weight) == 1.0
+
+
+def test_thirty_weights_of_a_tenth_hold_a_mass_of_three():
+    weight = np.full(30, 0.1)
+    weight[0] = np.nextafter(0.1, 0)
+    assert weight.sum() < 3
+    assert sum_ranked_range(np.ones(30), 0, 3, sample_weight=weight) == pytest.approx(3.0)
 
 
 @both_paths
@@ -174,6 +184,9 @@ def test_a_narrow_range_after_a_huge_mass_is_not_taken_for_rounding(path):
     with path():
         total = sum_ranked_range([np.inf, 1.0], Mass(1), Mass(1 + 1e-11), sample_weight=[1, 1])
     assert total == pytest.approx(1e-11, rel=1e-4)  # one plus 1e-11 has five digits of it
+    with path():  # as narrow as rounding itself: still not the discarded row
+        total = sum_ranked_range([np.inf, 1.0], Mass(1), Mass(1 + 1e-14), sample_weight=[1, 1])
+    assert 0 < total < 1e-13
 
 
 @both_paths

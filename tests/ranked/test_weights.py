@@ -116,6 +116,7 @@ def test_a_mass_that_rounding_inflates_counts_once():
 def test_all_values_equal_share_everything_equally(path):
     with path():
         assert_array_equal(ranked_range_weights(np.ones(10), 2, 7), np.full(10, 0.5))
+        assert_array_equal(ranked_range_weights(np.ones((2, 10)), 2, 7), np.full((2, 10), 0.5))
         shares = ranked_range_weights(np.ones(4), 1, 3, sample_weight=[1, 1, 2, 4])
     assert_array_equal(shares, [0.25, 0.25, 0.5, 1.0])
 

@@ -11,7 +11,7 @@ from sorr.ranked.types import Ends, FloatArray, Weight
 
 __all__ = ["Brackets", "enclose", "sample_of"]
 
-_SIGMAS = 2.5  # one row in 40 has an end outside of its bracket
+_SIGMAS = 2.5  # about one row in a hundred then has an end outside of its bracket
 
 
 class Bracket(NamedTuple):

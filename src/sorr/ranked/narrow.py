@@ -3,8 +3,8 @@
 After Floyd and Rivest, "Expected time bounds for selection" (1975): a sample brackets the value
 at each end of the range; comparing the row with the brackets shows which values are surely
 inside and whether the brackets hold; the few values within a bracket are left, and form a short
-row with a range of its own. In NumPy a comparison costs a tenth of a partition, and a fiftieth
-of the sort that weights would ask for.
+row with a range of its own. In NumPy a comparison costs a tenth of a partition, and far less
+than the sort that weights would ask for.
 """
 
 from __future__ import annotations

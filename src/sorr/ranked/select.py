@@ -1,7 +1,7 @@
 """Which values of a row rank from m + 1 to k: by partition, or by sorting if they have weights.
 
 At most two single-cut partitions, one after the other: one call with two cuts is slower than a
-full sort. The negative values are partitioned, because NumPy's partition degrades (to three
+full sort. The negative values are partitioned, because NumPy's partition degrades (to several
 times the time of a sort) where the rank falls into a block of equal values, unless that block is
 the largest: and the block that losses have, if any, is their smallest value, zero.
 """
