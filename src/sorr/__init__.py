@@ -4,7 +4,7 @@ from importlib import import_module
 from types import ModuleType
 
 __version__ = "0.1.0"
-__all__ = ["losses", "ranked"]
+__all__ = ["losses", "objectives", "ranked", "solvers"]
 
 
 def __getattr__(name: str) -> ModuleType:

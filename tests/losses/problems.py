@@ -19,6 +19,8 @@ from sorr.losses import (
     MulticlassLoss,
     MultilabelHinge,
     RegressionLoss,
+    SmoothAbsolute,
+    SmoothHinge,
     Softmax,
     Squared,
     SquaredHinge,
@@ -27,8 +29,8 @@ from sorr.losses import (
     TopKSVM,
 )
 
-BINARY = [Logistic(), Hinge(), SquaredHinge(), ModifiedHuber()]
-REGRESSION = [Squared(), Absolute(), Huber(), Huber(delta=0.5)]
+BINARY = [Logistic(), Hinge(), SmoothHinge(0.3), SquaredHinge(), ModifiedHuber()]
+REGRESSION = [Squared(), Absolute(), SmoothAbsolute(0.3), Huber(), Huber(delta=0.5)]
 MULTICLASS = [Softmax(), MulticlassHinge()]
 TOP_K = [cls(k) for cls in (TopKMultilabel, TopKSubset, TopKSVM) for k in (1, 2, 3)]
 MULTILABEL = [*TOP_K, MultilabelHinge(), LogSumExpPairwise()]

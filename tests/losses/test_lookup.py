@@ -6,10 +6,12 @@ from tests.losses.problems import ALL
 NAMES = [
     "logistic",
     "hinge",
+    "smooth_hinge",
     "squared_hinge",
     "modified_huber",
     "squared",
     "absolute",
+    "smooth_absolute",
     "huber",
     "softmax",
     "multiclass_hinge",

@@ -5,7 +5,7 @@ samples.
 """
 
 from sorr.losses.base import Loss
-from sorr.losses.binary import Hinge, Logistic, ModifiedHuber, SquaredHinge
+from sorr.losses.binary import Hinge, Logistic, ModifiedHuber, SmoothHinge, SquaredHinge
 from sorr.losses.kinds import BinaryLoss, MulticlassLoss, MultilabelLoss, RegressionLoss
 from sorr.losses.lookup import LOSSES, get_loss
 from sorr.losses.multiclass import MulticlassHinge, Softmax
@@ -16,7 +16,7 @@ from sorr.losses.multilabel import (
     TopKSubset,
     TopKSVM,
 )
-from sorr.losses.regression import Absolute, Huber, Squared
+from sorr.losses.regression import Absolute, Huber, SmoothAbsolute, Squared
 
 __all__ = [
     "LOSSES",
@@ -33,6 +33,8 @@ __all__ = [
     "MultilabelHinge",
     "MultilabelLoss",
     "RegressionLoss",
+    "SmoothAbsolute",
+    "SmoothHinge",
     "Softmax",
     "Squared",
     "SquaredHinge",

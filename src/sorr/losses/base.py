@@ -38,6 +38,8 @@ class Loss(ABC):
         that ranking the margins ranks the losses.
     has_curvature : bool
         Whether `curvature` is defined.
+    floor : float
+        What the maximum of `pieces` is cut at from below: zero for hinges, else minus infinity.
     """
 
     name: ClassVar[str]
@@ -46,6 +48,7 @@ class Loss(ABC):
     convex: ClassVar[bool] = True
     monotone: ClassVar[bool] = False
     has_curvature: ClassVar[bool] = False
+    floor: ClassVar[float] = -np.inf
     _curved_relative: ClassVar[str]
 
     @np.errstate(over="ignore")  # losses beyond the largest float are infinite
@@ -96,6 +99,54 @@ class Loss(ABC):
             )
         return self._curvature(*self._matched(y, raw_prediction))
 
+    @np.errstate(over="ignore")
+    def order(self, y: Target, raw_prediction: FloatArray) -> FloatArray:
+        """Return any numbers that rank the samples as their losses do: cheaper than `value`.
+
+        Samples whose losses are equal may be ranked among themselves.
+        """
+        return self._order(*self._matched(y, raw_prediction))
+
+    @np.errstate(over="ignore")
+    def total(self, y: Target, raw_prediction: FloatArray, weights: FloatArray) -> float:
+        """Return the weighted sum of the losses; samples without weight may have any loss."""
+        return self._total(*self._matched(y, raw_prediction), np.asarray(weights))
+
+    @np.errstate(over="ignore")
+    def pieces(self, y: Target, raw_prediction: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the smooth functions whose maximum, or `floor` if larger, is the loss.
+
+        A smooth loss is a single piece.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples, n_pieces)
+        gradients : ndarray of shape (n_samples, n_pieces), or (n_samples, n_pieces, n_outputs)
+
+        Raises
+        ------
+        TypeError
+            If the loss is not smooth and its pieces are not known.
+        """
+        return self._pieces(*self._matched(y, raw_prediction))
+
+    def smoothed(self, width: float) -> Loss:
+        """Return a smooth loss with curvature which is at most ``width / 2`` below this one.
+
+        A loss with curvature is returned as it is.
+
+        Raises
+        ------
+        TypeError
+            If there is none.
+        """
+        if self.has_curvature:
+            return self
+        raise TypeError(
+            f"{self.name} has no smooth neighbour; needed a loss with one, such as "
+            f"{self._curved_relative}"
+        )
+
     def _matched(self, y: Target, raw_prediction: FloatArray) -> tuple[Target, FloatArray]:
         """Return both as arrays that fit together."""
         y, f = np.asarray(y), np.asarray(raw_prediction)
@@ -125,6 +176,26 @@ class Loss(ABC):
 
     def _curvature(self, y: Target, f: FloatArray) -> FloatArray:
         raise NotImplementedError
+
+    def _order(self, y: Target, f: FloatArray) -> FloatArray:
+        return self._value(y, f)
+
+    def _total(self, y: Target, f: FloatArray, weights: FloatArray) -> float:
+        values = self._value(y, f)
+        total = float(weights @ values)
+        if np.isnan(total):  # an infinite loss without weight
+            counted = weights > 0
+            total = float(weights[counted] @ values[counted])
+        return total
+
+    def _pieces(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        if not self.smooth:
+            raise TypeError(
+                f"{self.name} is not smooth, and its pieces are not known; needed a smooth loss, "
+                f"such as {self._curved_relative}, or a method that uses subgradients only"
+            )
+        value, gradient = self._value_and_gradient(y, f)
+        return value[:, None], gradient[:, None]
 
     @abstractmethod
     def check_target(self, y: npt.ArrayLike, n_outputs: int | None = None) -> Target:

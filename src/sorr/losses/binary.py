@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit
 
-from sorr.losses.base import FloatArray
-from sorr.losses.kinds import BinaryLoss
+from sorr.losses.base import FloatArray, Loss, Target
+from sorr.losses.kinds import BinaryLoss, as_precise, check_width
 
-__all__ = ["Hinge", "Logistic", "ModifiedHuber", "SquaredHinge"]
+__all__ = ["Hinge", "Logistic", "ModifiedHuber", "SmoothHinge", "SquaredHinge"]
 
 
 @dataclass(frozen=True)
@@ -40,18 +40,83 @@ class Logistic(BinaryLoss):
     def _bend(self, margin: FloatArray) -> FloatArray:
         return np.asarray(expit(margin) * expit(-margin))
 
+    def _total(self, y: Target, f: FloatArray, weights: FloatArray) -> float:
+        """Add up logarithms by multiplying: a logarithm for each few hundred samples."""
+        whole = weights.max(initial=0)
+        alike = weights == whole
+        if whole == 0 or 2 * np.count_nonzero(alike) < np.count_nonzero(weights):
+            return super()._total(y, f, weights)
+        rest = np.flatnonzero(~alike & (weights > 0))
+        total = float(weights[rest] @ self._value(y[rest], f[rest])) if rest.size else 0.0
+        margin = (as_precise(f, y) * f)[alike]
+        factors = np.exp(-np.abs(margin))
+        if factors.size * np.finfo(f.dtype).eps < factors.sum():  # else log1p alone sees them
+            factors += 1
+            depth = 512 if f.dtype == np.float64 else 64  # each at most two: no overflow
+            cut = factors.size // depth * depth
+            products = factors[:cut].reshape(depth, -1).prod(axis=0)
+            logs = np.log(products).sum(dtype=np.float64)
+            logs += np.log(factors[cut:]).sum(dtype=np.float64)
+        else:
+            logs = np.log1p(factors).sum(dtype=np.float64)
+        return total + float(whole) * float(logs - np.minimum(margin, 0).sum(dtype=np.float64))
+
 
 @dataclass(frozen=True)
 class Hinge(BinaryLoss):
     r"""The hinge loss of the support vector machine: :math:`[1 - z]_+`."""
 
     name: ClassVar[str] = "hinge"
+    floor: ClassVar[float] = 0.0
+
+    def smoothed(self, width: float) -> Loss:
+        """Return the hinge with its corner rounded over a margin of `width`."""
+        return SmoothHinge(width)
+
+    def _pieces(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        y = as_precise(f, y)
+        return (1 - y * f)[:, None], -y[:, None]
 
     def _height(self, margin: FloatArray) -> FloatArray:
         return np.maximum(1 - margin, 0)
 
     def _slope(self, margin: FloatArray) -> FloatArray:
         return np.subtract(margin >= 1, 1, dtype=margin.dtype)
+
+
+@dataclass(frozen=True)
+class SmoothHinge(BinaryLoss):
+    r"""The hinge with a rounded corner, at most half its width below the hinge.
+
+    .. math:: \frac{[1 - z]_+^2}{2 w} \text{ for } z \ge 1 - w,
+        \qquad 1 - z - \frac{w}{2} \text{ for } z < 1 - w
+
+    Parameters
+    ----------
+    width : float, default=0.5
+        The length of the rounded part, in margins.
+    """
+
+    width: float = 0.5
+
+    name: ClassVar[str] = "smooth_hinge"
+    smooth: ClassVar[bool] = True
+    has_curvature: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_width(self, "width", self.width, "`Hinge` is the limit of small width")
+
+    def _height(self, margin: FloatArray) -> FloatArray:
+        short = np.maximum(1 - margin, 0)
+        capped = np.minimum(short, self.width)
+        return np.asarray(capped * (short - capped / 2) / self.width)
+
+    def _slope(self, margin: FloatArray) -> FloatArray:
+        return -np.clip((1 - margin) / self.width, 0, 1)
+
+    def _bend(self, margin: FloatArray) -> FloatArray:
+        inside = (margin < 1) & (margin > 1 - self.width)
+        return inside.astype(margin.dtype) / self.width
 
 
 @dataclass(frozen=True)

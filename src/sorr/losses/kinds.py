@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
+from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
 
 from sorr.losses.base import FloatArray, Loss, Target
 
-__all__ = ["BinaryLoss", "MulticlassLoss", "MultilabelLoss", "RegressionLoss", "one_hot"]
+__all__ = ["BinaryLoss", "MulticlassLoss", "MultilabelLoss", "RegressionLoss", "as_precise", "check_width", "one_hot"]
 
 
 class _OneOutput(Loss):
@@ -37,13 +39,13 @@ class _OneOutput(Loss):
         raise NotImplementedError
 
     def _value(self, y: Target, f: FloatArray) -> FloatArray:
-        return self._height(self._argument(_like(f, y), f))
+        return self._height(self._argument(as_precise(f, y), f))
 
     def _gradient(self, y: Target, f: FloatArray) -> FloatArray:
-        return self._slope(self._argument(_like(f, y), f))
+        return self._slope(self._argument(as_precise(f, y), f))
 
     def _curvature(self, y: Target, f: FloatArray) -> FloatArray:
-        return self._bend(self._argument(_like(f, y), f))
+        return self._bend(self._argument(as_precise(f, y), f))
 
     def _as_column(self, y: npt.ArrayLike, n_outputs: int | None) -> Target:
         if n_outputs not in (None, 1):
@@ -79,12 +81,15 @@ class BinaryLoss(_OneOutput):
     def _argument(self, y: FloatArray, f: FloatArray) -> FloatArray:
         return y * f
 
+    def _order(self, y: Target, f: FloatArray) -> FloatArray:
+        return -as_precise(f, y) * f
+
     def _gradient(self, y: Target, f: FloatArray) -> FloatArray:
-        y = _like(f, y)
+        y = as_precise(f, y)
         return y * self._slope(y * f)
 
     def _value_and_gradient(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-        y = _like(f, y)
+        y = as_precise(f, y)
         margin = y * f
         return self._height(margin), y * self._slope(margin)
 
@@ -114,6 +119,9 @@ class RegressionLoss(_OneOutput):
 
     def _argument(self, y: FloatArray, f: FloatArray) -> FloatArray:
         return f - y
+
+    def _order(self, y: Target, f: FloatArray) -> FloatArray:
+        return np.abs(f - as_precise(f, y))
 
 
 class MulticlassLoss(Loss):
@@ -177,7 +185,16 @@ def one_hot(classes: npt.NDArray[np.intp], n_outputs: int) -> npt.NDArray[np.boo
     return np.equal.outer(classes, np.arange(n_outputs))
 
 
-def _like(f: FloatArray, y: Target) -> FloatArray:
+def check_width(loss: Loss, name: str, width: object, limit: str) -> None:
+    """Refuse a width that is not a positive number, and store it as a plain float."""
+    if isinstance(width, bool) or not isinstance(width, Real):
+        raise TypeError(f"{name}={width!r} is of type {type(width).__name__}; needed a number")
+    if not 0 < float(width) < math.inf:
+        raise ValueError(f"{name}={width} is not a distance; needed 0 < {name} < inf: {limit}")
+    object.__setattr__(loss, name, float(width))  # a NumPy scalar would widen float32
+
+
+def as_precise(f: FloatArray, y: Target) -> FloatArray:
     """Return the target in the dtype of the raw prediction, which it would widen otherwise."""
     return y.astype(f.dtype, copy=False)
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 
-from sorr.losses.base import FloatArray
-from sorr.losses.kinds import RegressionLoss
+from sorr.losses.base import FloatArray, Loss, Target
+from sorr.losses.kinds import RegressionLoss, as_precise, check_width
 
-__all__ = ["Absolute", "Huber", "Squared"]
+__all__ = ["Absolute", "Huber", "SmoothAbsolute", "Squared"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +43,48 @@ class Absolute(RegressionLoss):
     def _slope(self, residual: FloatArray) -> FloatArray:
         return np.sign(residual)
 
+    def smoothed(self, width: float) -> Loss:
+        """Return the absolute residual with its corner rounded up to a distance of `width`."""
+        return SmoothAbsolute(width)
+
+    def _pieces(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        residual = f - as_precise(f, y)
+        signs = np.broadcast_to(np.array([1, -1], dtype=f.dtype), (len(f), 2))
+        return residual[:, None] * signs, signs
+
+
+@dataclass(frozen=True)
+class SmoothAbsolute(RegressionLoss):
+    r"""The absolute residual with a rounded corner, at most half its width below it.
+
+    .. math:: \frac{r^2}{2 w} \text{ for } |r| \le w, \qquad |r| - \frac{w}{2} \text{ for } |r| > w
+
+    Parameters
+    ----------
+    width : float, default=0.5
+        The residual up to which the corner is rounded, in units of the target.
+    """
+
+    width: float = 0.5
+
+    name: ClassVar[str] = "smooth_absolute"
+    smooth: ClassVar[bool] = True
+    has_curvature: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_width(self, "width", self.width, "`Absolute` is the limit of small width")
+
+    def _height(self, residual: FloatArray) -> FloatArray:
+        distance = np.abs(residual)
+        capped = np.minimum(distance, self.width)
+        return np.asarray(capped * (distance - capped / 2) / self.width)
+
+    def _slope(self, residual: FloatArray) -> FloatArray:
+        return np.clip(residual / self.width, -1, 1)
+
+    def _bend(self, residual: FloatArray) -> FloatArray:
+        return (np.abs(residual) < self.width).astype(residual.dtype) / self.width
+
 
 @dataclass(frozen=True)
 class Huber(RegressionLoss):
@@ -75,15 +115,7 @@ class Huber(RegressionLoss):
     has_curvature: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        delta: object = self.delta
-        if isinstance(delta, bool) or not isinstance(delta, Real):
-            raise TypeError(f"delta={delta!r} is of type {type(delta).__name__}; needed a number")
-        if not 0 < float(delta) < math.inf:
-            raise ValueError(
-                f"delta={delta} is not a distance; needed 0 < delta < inf: "
-                "`Squared` is the limit of large delta"
-            )
-        object.__setattr__(self, "delta", float(delta))  # a NumPy scalar would widen float32
+        check_width(self, "delta", self.delta, "`Squared` is the limit of large delta")
 
     def _height(self, residual: FloatArray) -> FloatArray:
         distance = np.abs(residual)

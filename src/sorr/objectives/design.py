@@ -1,0 +1,126 @@
+"""The rows of the data as a linear map: from coefficients to raw predictions, and back."""
+
+from __future__ import annotations
+
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+__all__ = ["Design", "FloatArray"]
+
+FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
+
+_BLOCK = 1 << 18  # entries of X that are weighted or widened at a time: they stay in the cache
+
+
+class Design:
+    """A matrix of features, dense or CSR, with an implicit column of ones for the intercept.
+
+    Coefficients have shape (n_parameters,) for one output and (n_parameters, n_outputs) for
+    several, the intercept last. Results take the dtype of what is multiplied: float32 rows and
+    float64 coefficients give float64 results, block by block, without a copy of the matrix.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+        Of float32 or float64.
+    intercept : bool, default=True
+        Whether there is a column of ones.
+
+    Attributes
+    ----------
+    passes : float
+        How often the rows were read, counting a product with all of them as one.
+    """
+
+    def __init__(self, X: Any, *, intercept: bool = True) -> None:
+        self.X = X
+        self.intercept = intercept
+        self.n_samples, self.n_features = X.shape
+        self.n_parameters = self.n_features + intercept
+        self.passes = 0.0
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(self.X.dtype)
+
+    @property
+    def is_sparse(self) -> bool:
+        return sparse.issparse(self.X)
+
+    def predict(self, theta: FloatArray) -> FloatArray:
+        """Return the raw predictions ``X @ coef + intercept``."""
+        self.passes += 1
+        coef = theta[: self.n_features]
+        if self.dtype == coef.dtype or self.is_sparse:
+            raw = np.asarray(self.X @ coef)
+        else:
+            raw = np.empty((self.n_samples, *theta.shape[1:]), dtype=coef.dtype)
+            for rows in self._blocks():
+                raw[rows] = self.X[rows].astype(coef.dtype) @ coef
+        if self.intercept:
+            raw += theta[self.n_features]
+        return raw
+
+    def pull(self, residual: FloatArray) -> FloatArray:
+        """Return the sum of the rows, each times its residual: the transpose of `predict`."""
+        self.passes += 1
+        total = np.empty((self.n_parameters, *residual.shape[1:]), dtype=residual.dtype)
+        if self.dtype == residual.dtype or self.is_sparse:
+            total[: self.n_features] = self.X.T @ residual
+        else:
+            total[: self.n_features] = sum(
+                self.X[rows].T.astype(residual.dtype) @ residual[rows] for rows in self._blocks()
+            )
+        if self.intercept:
+            total[self.n_features] = residual.sum(axis=0)
+        return total
+
+    def gram(self, weight: FloatArray) -> FloatArray:
+        """Return the weighted sum of the outer products of the rows, in float64.
+
+        With weights of shape (n_samples, l, l) that is the sum of Kronecker products of rows and
+        weights: the matrix that maps flattened coefficients of shape (n_parameters, l).
+        """
+        self.passes += 1
+        if weight.ndim == 1:
+            return self._gram(weight)
+        size, outputs = self.n_parameters, weight.shape[1]
+        whole = np.empty((size, outputs, size, outputs))
+        for a in range(outputs):
+            for b in range(a + 1):
+                whole[:, a, :, b] = whole[:, b, :, a] = self._gram(weight[:, a, b])
+        return whole.reshape(size * outputs, size * outputs)
+
+    def _gram(self, weight: FloatArray) -> FloatArray:
+        d, total = self.n_features, np.zeros((self.n_parameters, self.n_parameters))
+        if self.is_sparse:
+            scaled = self.X.multiply(weight[:, None]).tocsr()
+            total[:d, :d] = (self.X.T @ scaled).toarray()
+            edge = np.asarray(self.X.T @ weight)
+        else:
+            edge = np.zeros(d)
+            for rows in self._blocks():
+                block = self.X[rows].astype(np.float64, copy=False)
+                scaled = block * weight[rows, None]
+                total[:d, :d] += scaled.T @ block
+                if self.intercept:
+                    edge += scaled.sum(axis=0)
+        if self.intercept:
+            total[d, :d] = total[:d, d] = edge
+            total[d, d] = weight.sum()
+        return total
+
+    def take(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> Self:
+        """Return the design of some of the rows, copied."""
+        return type(self)(self.X[rows], intercept=self.intercept)
+
+    def astype(self, dtype: npt.DTypeLike) -> Self:
+        """Return the design with its features in another precision."""
+        return type(self)(self.X.astype(dtype, copy=False), intercept=self.intercept)
+
+    def _blocks(self) -> list[slice]:
+        step = max(1, _BLOCK // max(1, self.n_features))
+        return [slice(start, start + step) for start in range(0, self.n_samples, step)]

@@ -1,0 +1,213 @@
+"""Ranked ranges within groups of rows, each with its own ends, averaged by the mass of the groups."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sorr.ranked import Mass, RankedRange, ranked_range_weights
+
+__all__ = ["Group", "Groups", "Rank"]
+
+Rank: TypeAlias = "int | float | None | Mapping[Any, int | float | None]"
+Rows: TypeAlias = "npt.NDArray[np.intp] | slice"
+_ROUNDING = 1e-9
+
+
+class Group(NamedTuple):
+    """Some of the rows, the ranks that are kept of them, and how much their sum counts.
+
+    The group adds `scale` times the sum of its ranked range to the objective. `scale` is the
+    share of the group in the total mass, over k - m.
+    """
+
+    label: Hashable
+    rows: Rows
+    m: float
+    k: float
+    mass: float
+    scale: float
+
+    @property
+    def width(self) -> float:
+        return self.k - self.m
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the range holds all of the mass, so that nothing is ranked."""
+        return self.m == 0 and self.k >= self.mass * (1 - _ROUNDING)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of all rows, and the mass of each row.
+
+    A row outside of every group counts nothing. Masses are ones where `weight` is None.
+    """
+
+    groups: tuple[Group, ...]
+    n_samples: int
+    weight: npt.NDArray[np.float64] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        n_samples: int,
+        m: Rank,
+        k: Rank,
+        labels: npt.ArrayLike | None = None,
+        weight: npt.NDArray[np.float64] | None = None,
+    ) -> Groups:
+        """Return the groups by label; without labels, all rows as one."""
+        total = float(n_samples) if weight is None else float(weight.sum())
+        groups = []
+        for label, rows in _by_label(n_samples, labels):
+            if weight is None:
+                size: int | float = n_samples if isinstance(rows, slice) else len(rows)
+            else:
+                size = float(weight[rows].sum())
+            if size == 0:
+                continue
+            several = labels is not None
+            wanted = RankedRange(_rank("m", m, label, several) or 0, _rank("k", k, label, several))
+            try:
+                ends = wanted.resolve(size)
+            except ValueError as error:
+                raise ValueError(f"in group {label!r}: {error}" if several else error) from None
+            low, high = float(ends.m), float(ends.k or size)
+            share = float(size) / total
+            groups.append(Group(label, rows, low, high, float(size), share / (high - low)))
+        return cls(tuple(groups), n_samples, weight)
+
+    def __iter__(self) -> Iterator[Group]:
+        return iter(self.groups)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    @property
+    def masses(self) -> npt.NDArray[np.float64]:
+        return np.ones(self.n_samples) if self.weight is None else self.weight
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing is ranked in any group."""
+        return all(group.is_full for group in self)
+
+    @property
+    def total(self) -> float:
+        """What all groups count together at a loss of one: one, by construction."""
+        return sum(group.scale * group.width for group in self)
+
+    def shares(self, order: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return how much each row counts in the objective; ties share equally.
+
+        `order` is any array that ranks the rows as their losses do.
+        """
+        if len(self.groups) == 1 and isinstance(self.groups[0].rows, slice):
+            return self._shares(self.groups[0], order)
+        shares = np.zeros_like(order)
+        for group in self:
+            shares[group.rows] = self._shares(group, order[group.rows])
+        return shares
+
+    def _shares(self, group: Group, order: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        weight = None if self.weight is None else self.weight[group.rows]
+        if group.is_full:
+            if weight is None:
+                return np.full_like(order, group.scale)
+            return (group.scale * weight).astype(order.dtype, copy=False)
+        if group.width == 0:
+            return np.zeros_like(order)
+        if weight is None and group.m.is_integer() and group.k.is_integer():
+            shares = ranked_range_weights(order, int(group.m), int(group.k))
+        else:
+            shares = ranked_range_weights(
+                order, Mass(group.m), Mass(group.k), sample_weight=weight
+            )
+        shares *= order.dtype.type(group.scale)
+        return shares
+
+    def with_ends(self, which: str) -> Groups:
+        """Return the groups of a part of the difference of convex functions: phi of k, or of m.
+
+        The scales stay, so that the first part minus the second is the objective.
+        """
+        return replace(
+            self, groups=tuple(g._replace(m=0.0, k=g.k if which == "k" else g.m) for g in self)
+        )
+
+    def trimmed(self, order: npt.NDArray[Any]) -> Groups:
+        """Return the groups without the mass ranked m or above: top sums of width k - m.
+
+        Ties at rank m are broken by index, so that whole rows are dropped: any way to break them
+        gives a majoriser that touches the objective.
+        """
+        kept = self.masses.copy()
+        groups = []
+        for group in self:
+            if group.m > 0:
+                weight = None if self.weight is None else self.weight[group.rows]
+                dropped = np.asarray(
+                    ranked_range_weights(
+                        order[group.rows], 0, Mass(group.m), sample_weight=weight
+                    ),
+                    dtype=np.float64,
+                )
+                kept[group.rows] -= _whole_rows(dropped, kept[group.rows])
+            groups.append(
+                group._replace(m=0.0, k=group.width, mass=group.mass - group.m)
+            )
+        return Groups(tuple(groups), self.n_samples, np.maximum(kept, 0.0))
+
+
+def _whole_rows(
+    dropped: npt.NDArray[np.float64], mass: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return the same total mass, taken from the tied rows one after the other."""
+    tied = np.flatnonzero((dropped > 0) & (dropped < mass))
+    if tied.size:
+        before = np.cumsum(mass[tied]) - mass[tied]
+        dropped[tied] = np.clip(dropped[tied].sum() - before, 0.0, mass[tied])
+    return dropped
+
+
+def _by_label(n_samples: int, labels: npt.ArrayLike | None) -> Iterator[tuple[Any, Rows]]:
+    if labels is None:
+        yield None, slice(None)
+        return
+    array = np.asarray(labels)
+    if array.shape != (n_samples,):
+        raise ValueError(
+            f"groups has shape {array.shape}; needed one label for each of the {n_samples} rows"
+        )
+    names, inverse = np.unique(array, return_inverse=True)
+    order = np.argsort(inverse, kind="stable")
+    ends = np.cumsum(np.bincount(inverse, minlength=len(names)))
+    for name, start, stop in zip(names.tolist(), [0, *ends[:-1]], ends, strict=True):
+        yield name, order[start:stop]
+
+
+def _rank(name: str, rank: Rank, label: Any, several: bool) -> Any:
+    if isinstance(rank, Mapping):
+        if not several:
+            raise TypeError(
+                f"{name}={rank!r} is a mapping, but the rows have no groups; "
+                "pass groups=, or a single number"
+            )
+        if label not in rank:
+            raise ValueError(
+                f"{name}={rank!r} has no entry for group {label!r}; needed one for each group"
+            )
+        return rank[label]
+    if several and isinstance(rank, int | np.integer) and rank != 0:
+        raise ValueError(
+            f"{name}={rank} is a count, but the rows are ranked within groups: it could be meant "
+            f"in each group or in all of them together; pass a fraction, {name}=0.1, which holds "
+            f"in each group, or a mapping from group to count"
+        )
+    return rank

@@ -1,0 +1,281 @@
+"""The objective: a ranked range of the losses of a linear predictor, plus a ridge."""
+
+from __future__ import annotations
+
+import copy
+from functools import cached_property
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from sorr.losses import Loss, get_loss
+from sorr.objectives.design import Design, FloatArray
+from sorr.objectives.groups import Groups, Rank
+
+__all__ = ["RankedRangeObjective"]
+
+
+class RankedRangeObjective:
+    r"""The average of a ranked range of losses, plus a ridge on the coefficients.
+
+    .. math:: F(w, b) = \sum_g \frac{n_g}{n} \frac{1}{k_g - m_g} \sum_{i=m_g+1}^{k_g} s^g_{[i]}(w, b)
+        + \frac{\|w\|^2}{2 C}
+
+    :math:`s^g_{[1]} \ge s^g_{[2]} \ge \dots` are the losses of the rows of a group, sorted, and
+    :math:`n_g` is the mass of the group: its number of rows, or their total weight. Without groups
+    there is a single one, of all rows. The intercept b is not penalised. `C` is that of the
+    paper; scikit-learn's is ``C / (k - m)``, since it adds losses up instead of averaging them.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Of finite numbers. float32 is kept, everything else becomes float64.
+    y : array-like
+        The target in the encoding of the loss.
+    loss : str or Loss, default="logistic"
+        An individual loss, by name or as an object.
+    m, k : int, float, Mass, mapping or None
+        The ranks to keep, ``m + 1`` to ``k``; see `sorr.ranked.RankedRange`. With groups: a
+        fraction, which holds in each group, or a mapping from group to rank.
+    C : float, default=1.0
+        The inverse strength of the ridge; infinity leaves it out.
+    groups : array-like of shape (n_samples,), optional
+        A label for each row, such as its class: rows are ranked among those of the same label.
+    sample_weight : array-like of shape (n_samples,), optional
+        The mass of each row: a row of weight two is two copies of it.
+    fit_intercept : bool, default=True
+        Whether there is an intercept.
+    n_outputs : int, optional
+        The number of raw outputs: one for each class or label. By default as many as the target
+        has columns, or classes.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of the parameters, `theta`: (n_features + 1,) or (n_features + 1, n_outputs), the
+        intercept last.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, y = np.array([[1.0], [2.0], [-3.0]]), np.array([1, 1, 1])
+    >>> objective = RankedRangeObjective(X, y, "hinge", m=1, C=np.inf)
+    >>> objective.value(np.array([0.5, 0.0]))  # losses 0.5, 0 and 2.5: the largest is dropped
+    0.25
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: npt.ArrayLike,
+        loss: str | Loss = "logistic",
+        *,
+        m: Rank = 0,
+        k: Rank = None,
+        C: float = 1.0,
+        groups: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        fit_intercept: bool = True,
+        n_outputs: int | None = None,
+    ) -> None:
+        self.loss = get_loss(loss)
+        if not self.loss.convex:
+            raise TypeError(
+                f"{self.loss.name} is not convex in the raw prediction; "
+                "needed a convex individual loss, such as multilabel_hinge"
+            )
+        self.design = Design(_features(X), intercept=fit_intercept)
+        self.C = _inverse_ridge(C)
+        self.y = self.loss.check_target(y, n_outputs)
+        n = self.design.n_samples
+        if len(self.y) != n:
+            raise ValueError(f"X has {n} rows, y {len(self.y)}; needed one target for each row")
+        self.shape = self._parameter_shape(n_outputs)
+        self.groups = Groups.of(n, m, k, groups, _masses(sample_weight, n))
+
+    def _parameter_shape(self, n_outputs: int | None) -> tuple[int, ...]:
+        rows = self.design.n_parameters
+        if self.y.ndim == 2:
+            return (rows, self.y.shape[1])
+        if self.y.dtype.kind == "f":
+            return (rows,)
+        return (rows, int(self.y.max()) + 1 if n_outputs is None else n_outputs)
+
+    @property
+    def n_samples(self) -> int:
+        return self.design.n_samples
+
+    @property
+    def n_parameters(self) -> int:
+        return int(np.prod(self.shape))
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether nothing is dropped from the top, so that a local minimum is global."""
+        return all(group.m == 0 for group in self.groups)
+
+    # -- values and derivatives ------------------------------------------------------------------
+
+    def raw_prediction(self, theta: FloatArray) -> FloatArray:
+        """Return ``X @ coef + intercept``."""
+        return self.design.predict(theta)
+
+    def losses(self, raw: FloatArray) -> FloatArray:
+        """Return the individual losses at raw predictions."""
+        return self.loss.value(self.y, raw)
+
+    def shares(self, raw: FloatArray) -> FloatArray:
+        """Return how much each loss counts at raw predictions: F is their product plus the ridge.
+
+        Tied losses share equally, so this is a subgradient of F in the losses.
+        """
+        return self.groups.shares(self.loss.order(self.y, raw))
+
+    def ridge(self, theta: FloatArray) -> float:
+        """Return the ridge at parameters."""
+        coef = theta[: self.design.n_features].ravel()
+        return float(coef @ coef) / (2 * self.C)
+
+    def ridge_gradient(self, theta: FloatArray) -> FloatArray:
+        """Return the gradient of the ridge: zero in the intercept."""
+        gradient = theta / theta.dtype.type(self.C)
+        gradient[self.design.n_features :] = 0
+        return gradient
+
+    @cached_property
+    def ridge_diagonal(self) -> npt.NDArray[np.float64]:
+        """The second derivative of the ridge in each of the flattened parameters."""
+        diagonal = np.full(self.shape, 1 / self.C)
+        diagonal[self.design.n_features :] = 0
+        return diagonal.ravel()
+
+    def value(self, theta: FloatArray) -> float:
+        """Return F."""
+        return self.value_at(self.raw_prediction(theta), theta)
+
+    def value_at(self, raw: FloatArray, theta: FloatArray) -> float:
+        """Return F, given the raw predictions of the parameters."""
+        return self.loss.total(self.y, raw, self.shares(raw)) + self.ridge(theta)
+
+    def value_and_subgradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return F, and one of its subgradients (of Clarke, where F is not convex)."""
+        raw = self.raw_prediction(theta)
+        shares = self.shares(raw)
+        value = self.loss.total(self.y, raw, shares) + self.ridge(theta)
+        return value, self.subgradient_at(raw, theta, shares)
+
+    def subgradient_at(
+        self, raw: FloatArray, theta: FloatArray, shares: FloatArray | None = None
+    ) -> FloatArray:
+        """Return the subgradient, given the raw predictions, and the shares if they are known."""
+        shares = self.shares(raw) if shares is None else shares
+        residual = self.weighted_gradient(raw, shares)
+        return np.asarray(self.design.pull(residual) + self.ridge_gradient(theta))
+
+    def weighted_gradient(self, raw: FloatArray, shares: FloatArray) -> FloatArray:
+        """Return the gradient of each loss in its raw prediction, times its share."""
+        gradient = self.loss.gradient(self.y, raw)
+        return gradient * (shares if gradient.ndim == 1 else shares[:, None])
+
+    def curvature_at(self, raw: FloatArray, shares: FloatArray | None = None) -> FloatArray:
+        """Return the second derivative of F for fixed shares, as a matrix over flat parameters."""
+        shares = self.shares(raw) if shares is None else shares
+        bend = self.loss.curvature(self.y, raw)
+        bend = bend * (shares if bend.ndim == 1 else shares[:, None, None])
+        hessian = self.design.gram(bend)
+        hessian[np.diag_indices_from(hessian)] += self.ridge_diagonal
+        return hessian
+
+    # -- parts and majorisers --------------------------------------------------------------------
+
+    def convex_parts(self) -> tuple[RankedRangeObjective, RankedRangeObjective]:
+        r"""Return the two convex functions whose difference is F, as in the paper's DCA.
+
+        The first is :math:`\phi_k` with the ridge, the second :math:`\phi_m` without.
+        """
+        first = self._with(groups=self.groups.with_ends("k"))
+        second = self._with(groups=self.groups.with_ends("m"), C=np.inf)
+        return first, second
+
+    def trimmed(self, raw: FloatArray) -> RankedRangeObjective:
+        r"""Return the trimming majoriser at raw predictions: convex, at least F, equal to it there.
+
+        The rows with the largest losses lose their mass, up to m in each group; of the others
+        the average of the top k - m is taken:
+
+        .. math:: \psi_{m,k}(s) = \min_{|U| = m} \phi_{k-m}(s_{-U}) \le \phi_{k-m}(s_{-U_t}).
+        """
+        return self._with(groups=self.groups.trimmed(self.loss.order(self.y, raw)))
+
+    def smoothed(self, width: float) -> RankedRangeObjective:
+        """Return the objective with the corners of its loss rounded over that width."""
+        return self._with(loss=self.loss.smoothed(width))
+
+    def in_precision(self, dtype: npt.DTypeLike) -> RankedRangeObjective:
+        """Return the objective with its features in another precision."""
+        return self._with(design=self.design.astype(dtype))
+
+    def with_groups(self, groups: Groups) -> RankedRangeObjective:
+        """Return the objective with the rows ranked and weighed in another way."""
+        return self._with(groups=groups)
+
+    def with_ridge(self, C: float) -> RankedRangeObjective:
+        """Return the objective with another ridge."""
+        return self._with(C=_inverse_ridge(C))
+
+    def take(self, rows: npt.NDArray[np.intp], groups: Groups) -> RankedRangeObjective:
+        """Return the objective of some of the rows, ranked as `groups` says."""
+        return self._with(design=self.design.take(rows), y=self.y[rows], groups=groups)
+
+    def _with(self, **changes: Any) -> RankedRangeObjective:
+        other = copy.copy(self)
+        other.__dict__.pop("ridge_diagonal", None)
+        other.__dict__.update(changes)
+        return other
+
+
+def _features(X: Any) -> Any:
+    if sparse.issparse(X):
+        X = sparse.csr_array(X)
+        stored = X.data
+    else:
+        X = stored = np.asarray(X)
+    if X.ndim != 2 or X.shape[0] == 0:
+        raise ValueError(
+            f"X has shape {X.shape}; needed a matrix with one row for each sample: "
+            "X.reshape(-1, 1) makes one of a single feature"
+        )
+    if stored.dtype.kind not in "fiub":
+        raise ValueError(f"X has dtype {X.dtype}; needed numbers: encode categories first")
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    if not np.isfinite(stored).all():
+        raise ValueError("X holds NaN or infinity; needed finite numbers: impute or drop those rows")
+    return X if sparse.issparse(X) else np.ascontiguousarray(X)
+
+
+def _inverse_ridge(C: object) -> float:
+    if isinstance(C, bool) or not isinstance(C, Real):
+        raise TypeError(f"C={C!r} is of type {type(C).__name__}; needed a number")
+    if not float(C) > 0:
+        raise ValueError(f"C={C} is not positive; needed C > 0: the ridge is |w|^2 / (2 C)")
+    return float(C)
+
+
+def _masses(sample_weight: npt.ArrayLike | None, n: int) -> npt.NDArray[np.float64] | None:
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n,):
+        raise ValueError(
+            f"sample_weight has shape {weight.shape}; needed one weight for each of the {n} rows"
+        )
+    if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.sum() > 0):
+        raise ValueError(
+            "sample_weight holds a negative weight, NaN or infinity, or adds up to zero; "
+            "needed finite weights that are not negative"
+        )
+    return weight
