@@ -147,6 +147,11 @@ class Loss(ABC):
             f"{self._curved_relative}"
         )
 
+    def strata(self, y: Target) -> Target | None:
+        """Return the class of each sample, or None if samples do not belong to one class each."""
+        del y
+        return None
+
     def _matched(self, y: Target, raw_prediction: FloatArray) -> tuple[Target, FloatArray]:
         """Return both as arrays that fit together."""
         y, f = np.asarray(y), np.asarray(raw_prediction)

@@ -11,7 +11,15 @@ import numpy.typing as npt
 
 from sorr.losses.base import FloatArray, Loss, Target
 
-__all__ = ["BinaryLoss", "MulticlassLoss", "MultilabelLoss", "RegressionLoss", "as_precise", "check_width", "one_hot"]
+__all__ = [
+    "BinaryLoss",
+    "MulticlassLoss",
+    "MultilabelLoss",
+    "RegressionLoss",
+    "as_precise",
+    "check_width",
+    "one_hot",
+]
 
 
 class _OneOutput(Loss):
@@ -78,6 +86,10 @@ class BinaryLoss(_OneOutput):
             "pass np.where(y == positive, 1.0, -1.0), `positive` being the class to predict"
         )
 
+    def strata(self, y: Target) -> Target:
+        """Return the class of each sample: its target."""
+        return y
+
     def _argument(self, y: FloatArray, f: FloatArray) -> FloatArray:
         return y * f
 
@@ -139,6 +151,10 @@ class MulticlassLoss(Loss):
         if n_outputs is not None:
             _check_outputs(self, n_outputs)
         return _as_classes(self, y, n_outputs)
+
+    def strata(self, y: Target) -> Target:
+        """Return the class of each sample: its target."""
+        return y
 
 
 class MultilabelLoss(Loss):

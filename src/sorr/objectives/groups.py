@@ -126,9 +126,7 @@ class Groups:
         if weight is None and group.m.is_integer() and group.k.is_integer():
             shares = ranked_range_weights(order, int(group.m), int(group.k))
         else:
-            shares = ranked_range_weights(
-                order, Mass(group.m), Mass(group.k), sample_weight=weight
-            )
+            shares = ranked_range_weights(order, Mass(group.m), Mass(group.k), sample_weight=weight)
         shares *= order.dtype.type(group.scale)
         return shares
 
@@ -153,15 +151,11 @@ class Groups:
             if group.m > 0:
                 weight = None if self.weight is None else self.weight[group.rows]
                 dropped = np.asarray(
-                    ranked_range_weights(
-                        order[group.rows], 0, Mass(group.m), sample_weight=weight
-                    ),
+                    ranked_range_weights(order[group.rows], 0, Mass(group.m), sample_weight=weight),
                     dtype=np.float64,
                 )
                 kept[group.rows] -= _whole_rows(dropped, kept[group.rows])
-            groups.append(
-                group._replace(m=0.0, k=group.width, mass=group.mass - group.m)
-            )
+            groups.append(group._replace(m=0.0, k=group.width, mass=group.mass - group.m))
         return Groups(tuple(groups), self.n_samples, np.maximum(kept, 0.0))
 
 

@@ -113,6 +113,11 @@ class RankedRangeObjective:
         return int(np.prod(self.shape))
 
     @property
+    def strata(self) -> npt.NDArray[Any] | None:
+        """The class of each row, or None where the target has none."""
+        return self.loss.strata(self.y)
+
+    @property
     def is_convex(self) -> bool:
         """Whether nothing is dropped from the top, so that a local minimum is global."""
         return all(group.m == 0 for group in self.groups)
@@ -253,7 +258,9 @@ def _features(X: Any) -> Any:
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
     if not np.isfinite(stored).all():
-        raise ValueError("X holds NaN or infinity; needed finite numbers: impute or drop those rows")
+        raise ValueError(
+            "X holds NaN or infinity; needed finite numbers: impute or drop those rows"
+        )
     return X if sparse.issparse(X) else np.ascontiguousarray(X)
 
 

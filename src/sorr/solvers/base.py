@@ -1,0 +1,172 @@
+"""What every solver returns: a solution, the way to it, and a status that says what it is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sorr.objectives import RankedRangeObjective
+from sorr.objectives.design import FloatArray
+
+__all__ = [
+    "Minimum",
+    "Progress",
+    "Solution",
+    "Status",
+    "Step",
+    "as_generator",
+    "as_start",
+    "describe",
+]
+
+
+class Status(Enum):
+    """How a solver ended, with a sentence for people."""
+
+    CERTIFIED = (
+        "a fixed point of trimming, whose convex problem is solved to the certified gap: no way "
+        "to lower the objective without dropping other rows was left"
+    )
+    OPTIMAL = "the objective is convex, and its minimum is certified to the gap"
+    CONVERGED = "the objective stopped decreasing; no certificate was asked for or is available"
+    NOT_FIXED = (
+        "the convex problem of the last trimming step is certified, but its solution drops other "
+        "rows than it was made for: raise max_iter"
+    )
+    UNCERTIFIED = (
+        "the objective stopped decreasing, but the gap stayed above the tolerance: scale the "
+        "columns of X, lower C, or raise tol"
+    )
+    ITERATION_LIMIT = "the limit of iterations was reached while the objective still decreased"
+    CONSTANT_MODEL = (
+        "the minimum is the constant model: all coefficients are zero, so that every row of a "
+        "class is predicted alike; raise k, or lower m, since so few ranks are kept that ignoring "
+        "the features costs least"
+    )
+
+    @property
+    def sentence(self) -> str:
+        return self.value
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether the gap was brought below the tolerance."""
+        return self in (Status.CERTIFIED, Status.OPTIMAL, Status.NOT_FIXED)
+
+
+class Step(NamedTuple):
+    """One outer step of a solver: from which start, in which phase, and what it reached."""
+
+    start: int
+    phase: str
+    objective: float
+    passes: float
+
+
+Progress: TypeAlias = Callable[[Step], None]
+
+
+class Minimum(NamedTuple):
+    """A local minimum that was found.
+
+    The lowest objective is not always the best model: a minimum that drops all of a small cluster
+    can lie below one that drops the wrong labels.
+    """
+
+    theta: FloatArray
+    objective: float
+    dropped: Mapping[Hashable, float]
+    """The mass above rank m, by class where the target has classes, else by group."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The parameters a solver found, and what is known about them.
+
+    Attributes
+    ----------
+    theta : ndarray
+        The parameters: coefficients, then the intercept if there is one.
+    objective : float
+        F at theta, over all rows, in float64.
+    gap : float
+        By how much the convex problem of the last step could be lowered at most, relative to its
+        value: certified by a dual bound on all rows. Infinite where nothing was certified. For a
+        convex objective (m = 0) it bounds the distance to the global minimum.
+    status : Status
+        How the solver ended; ``status.sentence`` says it in words.
+    fixed_point : bool
+        Whether the rows that are dropped at theta are those the last convex problem dropped.
+    passes : float
+        How often the data was read.
+    trace : tuple of Step
+        The objective after each outer step of each start.
+    minima : tuple of Minimum
+        The distinct local minima found, the lowest first.
+    row_weights : ndarray of shape (n_samples,)
+        How much each row counts in the objective at theta.
+    """
+
+    theta: FloatArray
+    objective: float
+    gap: float
+    status: Status
+    fixed_point: bool
+    passes: float
+    trace: tuple[Step, ...]
+    minima: tuple[Minimum, ...]
+    row_weights: FloatArray = field(repr=False)
+    n_features: int = field(repr=False)
+
+    @property
+    def coef(self) -> FloatArray:
+        """The coefficients, of shape (n_features,) or (n_features, n_outputs)."""
+        return self.theta[: self.n_features]
+
+    @property
+    def intercept(self) -> FloatArray:
+        """The intercept of each output: zero if there is none."""
+        if len(self.theta) > self.n_features:
+            return np.asarray(self.theta[self.n_features])
+        return np.zeros(self.theta.shape[1:])
+
+
+def describe(objective: RankedRangeObjective, theta: FloatArray, raw: FloatArray) -> Minimum:
+    """Return a minimum with the mass that is dropped there in each class or group."""
+    losses = objective.losses(raw)
+    dropped = objective.convex_parts()[1].groups.shares(losses)
+    lost: dict[Hashable, float] = {}
+    strata = objective.strata
+    for group in objective.groups:
+        share = dropped[group.rows] / group.scale
+        if strata is None:
+            lost[group.label] = float(share.sum())
+            continue
+        for label in np.unique(strata).tolist():
+            mass = float(share[strata[group.rows] == label].sum())
+            lost[label] = lost.get(label, 0.0) + mass
+    value = objective.value_at(raw, theta)
+    return Minimum(theta, value, {label: round(mass, 9) for label, mass in lost.items()})
+
+
+def as_generator(random_state: int | np.random.Generator | None) -> np.random.Generator:
+    """Return a generator of one's own: never one that others draw from as well."""
+    return np.random.default_rng(random_state)
+
+
+def as_start(objective: RankedRangeObjective, theta: npt.ArrayLike | None) -> FloatArray:
+    """Return a starting point in float64: zero if none is given."""
+    if theta is None:
+        return np.zeros(objective.shape)
+    start = np.array(theta, dtype=np.float64)
+    if start.shape != objective.shape:
+        raise ValueError(
+            f"the starting point has shape {start.shape}; needed {objective.shape}: "
+            "the coefficients, then the intercept"
+        )
+    return start
