@@ -152,6 +152,16 @@ class Loss(ABC):
         del y
         return None
 
+    def is_right(self, y: Target, raw_prediction: FloatArray) -> npt.NDArray[np.bool_]:
+        """Tell of each sample whether the class that scores highest is its own; ties are wrong.
+
+        Raises
+        ------
+        TypeError
+            If samples do not belong to one class each.
+        """
+        return self._is_right(*self._matched(y, raw_prediction))
+
     def _matched(self, y: Target, raw_prediction: FloatArray) -> tuple[Target, FloatArray]:
         """Return both as arrays that fit together."""
         y, f = np.asarray(y), np.asarray(raw_prediction)
@@ -201,6 +211,12 @@ class Loss(ABC):
             )
         value, gradient = self._value_and_gradient(y, f)
         return value[:, None], gradient[:, None]
+
+    def _is_right(self, y: Target, f: FloatArray) -> npt.NDArray[np.bool_]:
+        raise TypeError(
+            f"{self.name} predicts no class, so that no prediction of it is right or wrong; "
+            "needed a loss over classes, such as logistic or softmax"
+        )
 
     @abstractmethod
     def check_target(self, y: npt.ArrayLike, n_outputs: int | None = None) -> Target:

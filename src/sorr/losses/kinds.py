@@ -90,6 +90,9 @@ class BinaryLoss(_OneOutput):
         """Return the class of each sample: its target."""
         return y
 
+    def _is_right(self, y: Target, f: FloatArray) -> npt.NDArray[np.bool_]:
+        return y * f > 0
+
     def _argument(self, y: FloatArray, f: FloatArray) -> FloatArray:
         return y * f
 
@@ -155,6 +158,10 @@ class MulticlassLoss(Loss):
     def strata(self, y: Target) -> Target:
         """Return the class of each sample: its target."""
         return y
+
+    def _is_right(self, y: Target, f: FloatArray) -> npt.NDArray[np.bool_]:
+        own = f[np.arange(len(f)), y]
+        return np.count_nonzero(f >= own[:, None], axis=1) == 1
 
 
 class MultilabelLoss(Loss):

@@ -19,7 +19,7 @@ class Design:
     """A matrix of features, dense or CSR, with an implicit column of ones for the intercept.
 
     Coefficients have shape (n_parameters,) for one output and (n_parameters, n_outputs) for
-    several, the intercept last. Results take the dtype of what is multiplied: float32 rows and
+    several, the intercept last. Products have the wider of the two precisions: float32 rows and
     float64 coefficients give float64 results, block by block, without a copy of the matrix.
 
     Parameters
@@ -52,14 +52,17 @@ class Design:
 
     def predict(self, theta: FloatArray) -> FloatArray:
         """Return the raw predictions ``X @ coef + intercept``."""
-        self.passes += 1
         coef = theta[: self.n_features]
-        if self.dtype == coef.dtype or self.is_sparse:
-            raw = np.asarray(self.X @ coef)
-        else:
+        if not coef.any():  # a usual starting point, which needs no look at the rows
+            raw = np.zeros((self.n_samples, *theta.shape[1:]), dtype=coef.dtype)
+            return raw + theta[self.n_features] if self.intercept else raw
+        self.passes += 1
+        if self._is_wider(coef):
             raw = np.empty((self.n_samples, *theta.shape[1:]), dtype=coef.dtype)
             for rows in self._blocks():
                 raw[rows] = self.X[rows].astype(coef.dtype) @ coef
+        else:
+            raw = np.asarray(self.X @ coef.astype(self.dtype, copy=False))
         if self.intercept:
             raw += theta[self.n_features]
         return raw
@@ -67,13 +70,14 @@ class Design:
     def pull(self, residual: FloatArray) -> FloatArray:
         """Return the sum of the rows, each times its residual: the transpose of `predict`."""
         self.passes += 1
-        total = np.empty((self.n_parameters, *residual.shape[1:]), dtype=residual.dtype)
-        if self.dtype == residual.dtype or self.is_sparse:
-            total[: self.n_features] = self.X.T @ residual
-        else:
+        dtype = np.result_type(self.dtype, residual.dtype)
+        total = np.empty((self.n_parameters, *residual.shape[1:]), dtype=dtype)
+        if self._is_wider(residual):
             total[: self.n_features] = sum(
-                self.X[rows].T.astype(residual.dtype) @ residual[rows] for rows in self._blocks()
+                self.X[rows].T.astype(dtype) @ residual[rows] for rows in self._blocks()
             )
+        else:
+            total[: self.n_features] = self.X.T @ residual.astype(dtype, copy=False)
         if self.intercept:
             total[self.n_features] = residual.sum(axis=0)
         return total
@@ -120,6 +124,10 @@ class Design:
     def astype(self, dtype: npt.DTypeLike) -> Self:
         """Return the design with its features in another precision."""
         return type(self)(self.X.astype(dtype, copy=False), intercept=self.intercept)
+
+    def _is_wider(self, factor: FloatArray) -> bool:
+        """Tell whether the rows have to be widened, block by block, for a product."""
+        return factor.dtype.itemsize > self.dtype.itemsize and not self.is_sparse
 
     def _blocks(self) -> list[slice]:
         step = max(1, _BLOCK // max(1, self.n_features))

@@ -163,13 +163,17 @@ class RankedRangeObjective:
 
     def value_at(self, raw: FloatArray, theta: FloatArray) -> float:
         """Return F, given the raw predictions of the parameters."""
-        return self.loss.total(self.y, raw, self.shares(raw)) + self.ridge(theta)
+        return self.value_and_shares_at(raw, theta)[0]
+
+    def value_and_shares_at(self, raw: FloatArray, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return F and the shares of the rows, given the raw predictions."""
+        shares = self.shares(raw)
+        return self.loss.total(self.y, raw, shares) + self.ridge(theta), shares
 
     def value_and_subgradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return F, and one of its subgradients (of Clarke, where F is not convex)."""
         raw = self.raw_prediction(theta)
-        shares = self.shares(raw)
-        value = self.loss.total(self.y, raw, shares) + self.ridge(theta)
+        value, shares = self.value_and_shares_at(raw, theta)
         return value, self.subgradient_at(raw, theta, shares)
 
     def subgradient_at(

@@ -1,0 +1,216 @@
+"""Where many candidates cut their sorted losses, each at ranks of its own: sharply, or blurred."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sorr.objectives.design import FloatArray
+
+__all__ = ["Cut", "Ranking", "soft_lower", "soft_top"]
+
+Index = npt.NDArray[np.intp]
+
+_ROUNDING = 1e-9
+_ITERATIONS = 40
+
+
+class Cut(NamedTuple):
+    """The entries of a matrix that lie in a range of ranks, candidate by candidate.
+
+    Attributes
+    ----------
+    at : ndarray of int
+        Their positions in the flattened matrix, in ascending order.
+    share : ndarray
+        The mass each of them has within the range; ties share equally.
+    candidate : ndarray of int
+        Their rows.
+    starts : ndarray of int
+        Where each row starts: no row is empty.
+    """
+
+    at: Index
+    share: FloatArray
+    candidate: Index
+    starts: Index
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Return the sum for each candidate, each entry times its share."""
+        return np.add.reduceat(self.share * values, self.starts)
+
+
+class Ranking:
+    """The rows of a matrix, each sorted by itself.
+
+    Parameters
+    ----------
+    order : ndarray of shape (n_candidates, n_rows)
+        Numbers that rank the losses of each candidate.
+    mass : ndarray of shape (n_rows,) or (n_candidates, n_rows), or None
+        The mass of each entry: one if None.
+    total : float
+        The mass of all entries.
+    """
+
+    def __init__(self, order: FloatArray, mass: FloatArray | None, total: FloatArray) -> None:
+        self.order, self.mass, self.total = order, mass, total
+        self._every = np.arange(len(order))
+        if mass is None:
+            self._sorted = np.sort(order, axis=1)
+        else:
+            descending = np.argsort(-order, axis=1)
+            self._sorted = np.take_along_axis(order, descending, axis=1)[:, ::-1]
+            self.mass = np.broadcast_to(mass, order.shape)
+            self._passed = np.cumsum(np.take_along_axis(self.mass, descending, axis=1), axis=1)
+
+    def at(self, rank: FloatArray) -> FloatArray:
+        """Return the number at a rank of each candidate: infinite above the first and the last."""
+        n = self.order.shape[1]
+        if self.mass is None:
+            position = np.ceil(rank).astype(np.intp)
+        else:
+            position = 1 + (self._passed < (rank * (1 - 1e-12))[:, None]).sum(axis=1)
+        found = self._sorted[self._every, n - np.clip(position, 1, n)]
+        found = np.where(rank > 0, found, np.inf)
+        return np.where(rank < self.total * (1 - _ROUNDING), found, -np.inf)
+
+    def between(self, m: FloatArray, k: FloatArray) -> Cut:
+        """Return the entries ranked m + 1 to k."""
+        n, k = self.order.shape[1], np.minimum(k, self.total)
+        upper, lower = self.at(m + 1 if self.mass is None else m), self.at(k)
+        at = np.flatnonzero((self.order <= upper[:, None]) & (self.order >= lower[:, None]))
+        starts = np.searchsorted(at, self._every * n)
+        counts = np.diff(starts, append=len(at))
+        candidate = np.repeat(self._every, counts)
+        share = np.ones(len(at)) if self.mass is None else self.mass.ravel()[at]
+        if self.mass is None and np.array_equal(counts, k - m):
+            return Cut(at, share, candidate, starts)
+        order = self.order.ravel()[at]
+        for end in (upper, np.where(lower == upper, np.nan, lower)):  # one block has one share
+            tied = np.flatnonzero(order == end[candidate])
+            share[tied] *= self._inside(end, m, k)[candidate[tied]]
+        held = share > 0
+        at, share, candidate = at[held], share[held], candidate[held]
+        return Cut(at, share, candidate, np.searchsorted(at, self._every * n))
+
+    def _inside(self, end: FloatArray, m: FloatArray, k: FloatArray) -> FloatArray:
+        """Return which part of the entries tied at that number lies within the range."""
+        above, level = self.order > end[:, None], self.order == end[:, None]
+        if self.mass is None:
+            first, size = above.sum(axis=1), level.sum(axis=1)
+        else:
+            first, size = (self.mass * above).sum(axis=1), (self.mass * level).sum(axis=1)
+        inside = np.minimum(first + size, k) - np.maximum(first, m)
+        return np.clip(inside / np.where(size > 0, size, 1), 0.0, 1.0)
+
+
+class Blur(NamedTuple):
+    """A range with a blurred lower end.
+
+    Attributes
+    ----------
+    weight : ndarray
+        The mass of each entry of a cut that counts.
+    edge : ndarray
+        The mass of each entry by which its weight can change: zero but for those near the end.
+    width : ndarray
+        Of each candidate: within plus and minus that many losses the weight falls to zero.
+    """
+
+    weight: FloatArray
+    edge: FloatArray
+    width: FloatArray
+
+
+def soft_lower(
+    ranking: Ranking,
+    cut: Cut,
+    losses: FloatArray,
+    m: FloatArray,
+    k: FloatArray,
+    reach: FloatArray,
+    floor: float,
+) -> Blur:
+    r"""Blur the end of a range at rank k over about `reach` ranks on both sides.
+
+    The weights maximise :math:`\sum_i v_i s_i - h u_i (v_i / u_i - 1/2)^2` over
+    :math:`0 \le v \le u` and :math:`\sum_i v_i = k - m`, which gives
+
+    .. math:: v_i = u_i \operatorname{clip}(1/2 + (s_i - \lambda) / 2h, 0, 1).
+
+    The cut holds the ranks m + 1 to k + reach, and `u` is its share. The width h is such that no
+    entry below the cut would get a weight, unless that is less than the floor, as it is where
+    all losses tie. A loss of zero counts nothing, so it gets no weight, and the sum may be less.
+    """
+    row, order = cut.candidate, ranking.order.ravel()[cut.at]
+    at_k, above = (
+        np.minimum.reduceat(np.where(order >= ranking.at(rank)[row], losses, np.inf), cut.starts)
+        for rank in (k, k - reach)
+    )
+    below = np.minimum.reduceat(losses, cut.starts)
+    below[k + reach >= ranking.total * (1 - _ROUNDING)] = -np.inf
+    width = np.minimum(above - at_k, at_k - below) / 2
+    width = np.where(np.isfinite(width), np.maximum(width, floor), floor)
+    share = np.where(losses > 0, cut.share, 0.0)
+    held = np.bincount(row, share, minlength=len(k))
+    is_open = (k >= ranking.total * (1 - _ROUNDING)) | (held <= k - m)
+    distance = losses - at_k[row]
+    near = np.flatnonzero((np.abs(distance) < 2 * width[row]) & ~is_open[row])
+    weight, edge = share.copy(), np.zeros_like(share)
+    if near.size:
+        distance, row, share = distance[near], row[near], share[near]
+        weight[~is_open[cut.candidate] & (losses < at_k[cut.candidate])] = 0.0
+        weight[near] = 0.0
+        target = k - m - np.bincount(cut.candidate, weight, minlength=len(k))
+        target[is_open] = 0.0
+        bracket = (-2 * width - at_k, -width, np.zeros_like(width))
+        part = _parts(distance, share, row, target, bracket, 2 * width)
+        weight[near], edge[near] = share * part, np.where((part > 0) & (part < 1), share, 0.0)
+    return Blur(weight, edge, width)
+
+
+def soft_top(losses: FloatArray, mass: FloatArray | None, m: FloatArray, heat: float) -> FloatArray:
+    r"""Return what is left of each entry when a mass of m is dropped from the top, blurred.
+
+    The dropped parts are :math:`\operatorname{clip}((s_i - \lambda) / \tau, 0, 1)`.
+    """
+    shape, size = losses.shape, len(m)
+    held = np.ones(shape) if mass is None else np.array(np.broadcast_to(mass, shape))
+    row = np.repeat(np.arange(size), shape[1])
+    low, high = losses.min(axis=1) - heat, losses.max(axis=1)
+    bracket, width = (low, (low + high) / 2, high), np.full(size, heat)
+    dropped = _parts(losses.ravel(), held.ravel(), row, m, bracket, width)
+    return np.asarray(held * (1 - dropped.reshape(shape)))
+
+
+def _parts(
+    values: FloatArray,
+    mass: FloatArray,
+    row: Index,
+    target: FloatArray,
+    bracket: tuple[FloatArray, FloatArray, FloatArray],
+    width: FloatArray,
+) -> FloatArray:
+    """Return parts ``clip((values - level) / width, 0, 1)`` whose mass is the target in each row.
+
+    Newton's method for the level of each row, from the middle one of three that bracket it, on a
+    piecewise linear, falling function; where it leaves the bracket, that is halved.
+    """
+    low, level, high = bracket
+    slopes = 1 / width
+    for _ in range(_ITERATIONS):
+        part = np.clip((values - level[row]) * slopes[row], 0.0, 1.0)
+        excess = np.bincount(row, mass * part, minlength=len(level)) - target
+        done = np.abs(excess) <= _ROUNDING * np.maximum(target, 1)
+        if done.all():
+            break
+        low, high = np.where(excess > 0, level, low), np.where(excess > 0, high, level)
+        moving = np.bincount(row, mass * ((part > 0) & (part < 1)), minlength=len(level))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            newton = level + excess * width / moving
+        inside = (newton > low) & (newton < high)
+        level = np.where(done, level, np.where(inside, newton, (low + high) / 2))
+    return part

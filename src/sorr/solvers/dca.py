@@ -1,0 +1,261 @@
+"""The paper's Algorithm 1: a difference of convex functions, the second one linearised."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+from numbers import Integral
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from sorr.objectives import RankedRangeObjective
+from sorr.objectives.design import FloatArray
+from sorr.solvers.base import Progress, Solution, Status, as_generator, as_start, describe
+from sorr.solvers.bfgs import lower
+from sorr.solvers.record import Record, Validation
+from sorr.solvers.schedule import KSchedule
+from sorr.solvers.stochastic import StepSize, minibatch, step_sizes, stochastic
+
+__all__ = ["dca"]
+
+Inner: TypeAlias = Literal["stochastic", "deterministic", "minibatch"]
+
+
+def dca(
+    objective: RankedRangeObjective,
+    *,
+    start: npt.ArrayLike | None = None,
+    inner: Inner = "stochastic",
+    outer_steps: int | None = None,
+    inner_steps: int | None = None,
+    step_size: StepSize | None = None,
+    batch_size: int | None = None,
+    restart: bool = False,
+    validation: Validation | None = None,
+    validate_every: int = 1,
+    k_schedule: KSchedule | None = None,
+    tol: float = 1e-6,
+    random_state: int | np.random.Generator | None = None,
+    progress: Progress | None = None,
+) -> Solution:
+    r"""Minimise a ranked range by the algorithm of the paper.
+
+    F is the difference of two convex functions, :math:`\phi_k` with the ridge and :math:`\phi_m`.
+    Each outer step replaces the second by its tangent at the current point, whose slope is
+
+    .. math:: \hat\theta \in \partial \phi_m(S(\theta_t)),
+
+    losses tied at rank m sharing equally, and lowers what is left, a convex majoriser of F:
+
+    .. math:: \min_{\theta, \lambda} \; k \lambda + \sum_i [s_i(\theta) - \lambda]_+
+        - \langle \theta, \hat\theta \rangle.
+
+    Parameters
+    ----------
+    objective : RankedRangeObjective
+        What to minimise.
+    start : array-like, optional
+        The first point: zero by default.
+    inner : {"stochastic", "deterministic", "minibatch"}, default="stochastic"
+        How the convex problem is lowered.
+
+        - "stochastic": subgradient steps on one row each, Eq. (SGD) of the paper; see the notes.
+          With a batch as large as the data, the full-batch steps of the authors' code.
+        - "deterministic": quasi-Newton steps on all rows which never go up: F falls in every
+          outer step, unless `restart` is set.
+        - "minibatch": stochastic DCA for many rows. The slope is the sum of what each row adds,
+          kept from when the row was last seen; an outer step refreshes the rows of one batch,
+          ranked among themselves, and takes a few steps on batches. Its cost does not grow with
+          the number of rows; F is evaluated once in as many rows as there are.
+    outer_steps, inner_steps : int, optional
+        How many steps to take at most. By default 30 outer ones, each with two readings of the
+        data, if "stochastic"; 100 of at most 500 if "deterministic"; 10 inner ones, and outer
+        ones for 60 readings of the data, if "minibatch".
+    step_size : float or callable, optional
+        The step :math:`\eta_l`, or a function of the number l = 0, 1, ... of the inner step; l
+        goes on counting from one outer step to the next if "minibatch". By default
+        :math:`\eta_0 / \sqrt{l + 1}`, where :math:`\eta_0` is as long as the squared loss
+        allows: one over n / (k - m), times the largest eigenvalue of the second moments of the
+        rows plus their mean squared length over the size of a batch.
+    batch_size : int, optional
+        The rows of a step: 1 by default, 256 if "minibatch".
+    restart : bool, default=False
+        Whether each outer step goes back to the first point and keeps the slope only: with
+        `validation`, the protocol of the authors' code.
+    validation : callable, optional
+        Scores parameters, more being better. The solution is the point of highest score.
+    validate_every : int, default=1
+        After how many inner steps to call it.
+    k_schedule : KSchedule, optional
+        Lowers k as the training accuracy rises, and so replaces the k of the objective during
+        the search. The trace then follows changing objectives; the solution describes the one
+        that was given.
+    tol : float, default=1e-6
+        Stop when an outer step changes F by less than this, relatively.
+    random_state : int, Generator or None
+        Draws the rows, and breaks ties where sharing them leads nowhere.
+    progress : callable, optional
+        Called with each `Step`.
+
+    Returns
+    -------
+    Solution
+        Without `validation`, the point after an outer step at which F is lowest. Nothing is
+        certified: the gap is infinite.
+
+    Notes
+    -----
+    As printed, Eq. (SGD) draws one row, but subtracts all of :math:`\hat\theta` and of k. The mean
+    of that step over the rows is not a subgradient of the stated sum; with
+    :math:`\hat\theta / n` and :math:`k / n` it is. These are what is subtracted here. Since F is
+    an average, everything is also divided by (k - m) / n, with the ridge added as it stands
+    in F: a row i of loss above :math:`\lambda` adds
+    :math:`\frac{n}{k - m} \partial s_i` to the slope in :math:`\theta`, any other nothing, and
+    :math:`\frac{n}{k - m} (\frac{k}{n} - \mathbb{I}[s_i > \lambda])` is the slope in
+    :math:`\lambda`. Rows are drawn in proportion to their mass, and each group has
+    a :math:`\lambda` of its own, which starts an outer step at its best: the loss ranked k.
+
+    References
+    ----------
+    S. Hu, Y. Ying, X. Wang, S. Lyu, "Learning by minimizing the sum of ranked range", NeurIPS
+    2020, Algorithm 1.
+
+    H. A. Le Thi, H. M. Le, D. N. Phan, B. Tran, "Stochastic DCA for minimizing a large sum of DC
+    functions with application to multi-class logistic regression", Neural Networks 132, 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, y = np.array([[1.0], [2.0], [3.0], [-9.0]]), np.array([1.0, 2.0, 3.0, 9.0])
+    >>> objective = RankedRangeObjective(X, y, "squared", m=1, C=np.inf)
+    >>> dca(objective, inner="deterministic").coef.round(4)
+    array([1.])
+    """
+    _refuse(inner, step_size, batch_size, restart)
+    if not tol >= 0:
+        raise ValueError(f"tol={tol} is negative; needed tol >= 0: with 0 all outer steps are made")
+    random, n = as_generator(random_state), objective.n_samples
+    every = _count("validate_every", validate_every, 1)
+    record = Record(objective, as_start(objective, start), validation, every, k_schedule, progress)
+    if inner == "deterministic":
+        steps, outer = _count("inner_steps", inner_steps, 500), 100
+        walk = _deterministic(record, restart, steps, tol, random)
+    elif inner == "stochastic":
+        batch, outer = _count("batch_size", batch_size, 1), 30
+        steps = _count("inner_steps", inner_steps, 2 * math.ceil(n / batch))
+        eta = step_sizes(objective, step_size, batch)
+        walk = stochastic(record, restart, steps, batch, eta, random)
+    else:
+        batch, steps = _count("batch_size", batch_size, 256), _count("inner_steps", inner_steps, 10)
+        outer = math.ceil(60 * n / (batch * (steps + 1)))
+        eta = step_sizes(objective, step_size, batch)
+        walk = minibatch(record, steps, batch, eta, random)
+    status, theta = Status.ITERATION_LIMIT, record.theta
+    with np.errstate(over="ignore", invalid="ignore"):  # steps that diverge are reported in words
+        for theta in islice(walk, _count("outer_steps", outer_steps, outer)):  # noqa: B007
+            if record.change <= tol:
+                status = Status.CONVERGED
+                break
+        if theta is not record.theta:
+            record.add(theta)
+    theta = record.best
+    raw = objective.raw_prediction(theta)
+    minimum = describe(objective, theta, raw)
+    return Solution(
+        theta=theta,
+        objective=minimum.objective,
+        gap=np.inf,
+        status=status,
+        fixed_point=False,
+        passes=record.passes,
+        trace=tuple(record.trace),
+        minima=(minimum,),
+        row_weights=objective.shares(raw),
+        n_features=objective.design.n_features,
+    )
+
+
+def _deterministic(
+    record: Record, restart: bool, steps: int, tol: float, random: np.random.Generator
+) -> Iterator[FloatArray]:
+    first = record.theta
+    while True:
+        objective, start, before = record.objective, record.theta, record.value
+        convex, tangent = objective.convex_parts()
+        best, lowest = start, before
+        for shares in _tangent_shares(objective, record, random):
+            majoriser = partial(
+                _majoriser, convex, tangent.subgradient_at(record.raw, start, shares)
+            )
+            point = lower(
+                majoriser,
+                first if restart else start,
+                max_steps=steps,
+                tol=tol / 1000,  # so that an outer step that changes nothing is a stationary point
+                after=record.seen,
+            )
+            value = objective.value(point)
+            if restart or value < lowest:  # rounding can leave it a little above
+                best, lowest = point, value
+            if abs(value - before) > tol * before:
+                break
+        record.add(best)
+        yield best
+
+
+def _majoriser(
+    convex: RankedRangeObjective, theta_hat: FloatArray, theta: FloatArray
+) -> tuple[float, FloatArray]:
+    value, slope = convex.value_and_subgradient(theta)
+    return value - float(np.vdot(theta_hat, theta)), slope - theta_hat
+
+
+def _tangent_shares(
+    objective: RankedRangeObjective, record: Record, random: np.random.Generator
+) -> Iterator[FloatArray]:
+    """Yield how much each row counts above rank m: ties shared, then as they part downhill.
+
+    Where everything is tied, as at zero, the shared slope can make a point look stationary which
+    is not: one that belongs to a direction of descent leads away from it.
+    """
+    tangent, raw = objective.convex_parts()[1], record.raw
+    shared = tangent.shares(raw)
+    yield shared
+    order = objective.loss.order(objective.y, raw)
+    slope = objective.subgradient_at(raw, record.theta)
+    if not np.linalg.norm(slope) > 1e-9:
+        slope = random.standard_normal(slope.shape)
+    rise = -objective.loss.gradient(objective.y, raw) * objective.raw_prediction(slope)
+    rank = np.empty(len(order))
+    rank[np.lexsort((rise if rise.ndim == 1 else rise.sum(axis=1), order))] = np.arange(len(order))
+    parted = tangent.groups.shares(rank)
+    if np.abs(parted - shared).max() > 1e-6 * shared.max():
+        yield parted
+
+
+def _count(name: str, count: object, default: int) -> int:
+    if count is None:
+        return default
+    if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
+        raise ValueError(f"{name}={count!r} is not a number of them; needed an int, 1 or more")
+    return int(count)
+
+
+def _refuse(inner: str, step_size: StepSize | None, batch_size: int | None, restart: bool) -> None:
+    """Refuse options that the inner method would not read."""
+    if inner not in get_args(Inner):
+        raise ValueError(f"inner={inner!r} is unknown; needed one of {', '.join(get_args(Inner))}")
+    if inner == "deterministic" and not (step_size is None and batch_size is None):
+        raise ValueError(
+            "step_size or batch_size is given, but deterministic steps find their length and read "
+            "all rows; needed inner='stochastic', or neither of them"
+        )
+    if inner == "minibatch" and restart:
+        raise ValueError(
+            "restart=True would undo the few steps between refreshed batches; needed "
+            "inner='stochastic' or 'deterministic'"
+        )

@@ -1,0 +1,250 @@
+"""The fast phase: limited-memory quasi-Newton steps on the objective itself.
+
+Two passes over the rows an iteration, one for the direction and one for the gradient; the line
+search moves along raw predictions and costs none. Where there are few parameters, a Hessian from
+a sample of the rows is the metric from the start, so that a handful of iterations do.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from sorr.objectives import RankedRangeObjective
+from sorr.objectives.design import FloatArray
+from sorr.solvers.interior import solve_symmetric
+from sorr.solvers.sample import draw_sample
+
+__all__ = ["Point", "descend", "evaluate", "newton_metric"]
+
+_MEMORY = 8
+_ARMIJO = 1e-4
+_WIDTHS = (0.5, 0.1, 0.02)  # of rounded corners, relative to the mean loss
+_LONG = 5000  # rows from which on predictions are kept in float32: exponentials take a fifth
+_DENSE = 65  # parameters up to which a Hessian from a sample is worth its price
+
+
+class Point(NamedTuple):
+    """Parameters, their raw predictions, the objective there, and the shares of the rows."""
+
+    theta: FloatArray
+    raw: FloatArray
+    value: float
+    shares: FloatArray
+
+
+def evaluate(
+    objective: RankedRangeObjective, theta: FloatArray, raw: FloatArray | None = None
+) -> Point:
+    """Return the point of parameters, whose raw predictions may be known."""
+    raw = objective.raw_prediction(theta) if raw is None else raw
+    return Point(theta, raw, *objective.value_and_shares_at(raw, theta))
+
+
+def descend(
+    objective: RankedRangeObjective,
+    point: Point,
+    *,
+    tol: float = 5e-5,
+    max_iter: int = 100,
+    rng: np.random.Generator | None = None,
+    record: Callable[[Point], None] | None = None,
+) -> Point:
+    """Return a lower point of the objective; never a higher one."""
+    rng = np.random.default_rng(0) if rng is None else rng
+    if objective.loss.has_curvature:
+        return _quasi_newton(objective, point, tol, max_iter, rng, record)
+    best = point
+    scale = float(objective.losses(point.raw).mean())
+    for width in _WIDTHS:
+        try:
+            smooth = objective.smoothed(width * scale if scale > 0 else width)
+        except TypeError:  # corners that nothing rounds: subgradients will have to do
+            return _quasi_newton(objective, point, tol, max_iter, rng, record)
+        there = _quasi_newton(
+            smooth,
+            evaluate(smooth, point.theta, point.raw),
+            10 * tol,
+            max_iter,
+            rng,
+            None,
+        )
+        point = evaluate(objective, there.theta, there.raw)
+        if point.value < best.value:
+            best = point
+            if record is not None:
+                record(best)
+    return best
+
+
+def _quasi_newton(
+    objective: RankedRangeObjective,
+    point: Point,
+    tol: float,
+    max_iter: int,
+    rng: np.random.Generator,
+    record: Callable[[Point], None] | None,
+) -> Point:
+    start = point
+    if objective.n_samples >= _LONG:
+        point = evaluate(objective, point.theta, point.raw.astype(np.float32))
+    point, metric = _sampled_start(objective, point, rng)
+    gradient = objective.subgradient_at(point.raw, point.theta, point.shares)
+    pairs: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=_MEMORY)
+    slow = 0
+    for _ in range(max_iter):
+        direction = -_two_loops(gradient.ravel(), pairs, metric).reshape(objective.shape)
+        slope = float(gradient.ravel() @ direction.ravel())
+        if not slope < 0:
+            if not pairs:
+                break
+            pairs.clear()  # corners have spoilt the metric: begin again
+            continue
+        draw = objective.raw_prediction(direction).astype(point.raw.dtype, copy=False)
+        first = not pairs and metric is None
+        moved = _line_search(objective, point, direction, draw, slope, first)
+        if moved is None:
+            if not pairs:
+                break
+            pairs.clear()
+            continue
+        decrease = point.value - moved.value
+        new = objective.subgradient_at(moved.raw, moved.theta, moved.shares)
+        s, y = (moved.theta - point.theta).ravel(), (new - gradient).ravel()
+        sy = float(s @ y)
+        if sy > 1e-10 * float(np.sqrt((s @ s) * (y @ y))):
+            pairs.append((s, y, sy))
+        point, gradient = moved, new
+        if record is not None:
+            record(point)
+        slow = slow + 1 if decrease < 0.3 * tol * point.value else 0
+        if -slope < tol * point.value or slow >= 2:
+            break
+    if point.raw.dtype != start.raw.dtype:
+        point = evaluate(objective, point.theta)
+    return point if point.value < start.value else start
+
+
+def _two_loops(
+    gradient: FloatArray,
+    pairs: deque[tuple[FloatArray, FloatArray, float]],
+    metric: Callable[[FloatArray], FloatArray] | None,
+) -> FloatArray:
+    """Return the inverse Hessian of the recent past, times the gradient."""
+    q = gradient.copy()
+    coefficients = []
+    for s, y, sy in reversed(pairs):
+        a = float(s @ q) / sy
+        q -= a * y
+        coefficients.append(a)
+    if metric is not None:
+        q = metric(q)
+    elif pairs:
+        _, y, sy = pairs[-1]
+        q *= sy / float(y @ y)
+    for (s, y, sy), a in zip(pairs, reversed(coefficients), strict=True):
+        q += (a - float(y @ q) / sy) * s
+    return q
+
+
+def _line_search(
+    objective: RankedRangeObjective,
+    point: Point,
+    direction: FloatArray,
+    draw: FloatArray,
+    slope: float,
+    first: bool,
+) -> Point | None:
+    """Return a point of sufficient decrease, by quadratic interpolation: no pass over the rows."""
+    t = 1.0
+    if first:  # no metric yet: a step that moves predictions by one at most
+        t = 1.0 / max(float(np.abs(draw).max()), 1e-12)
+    best = None
+    for _ in range(30):
+        theta, raw = point.theta + t * direction, point.raw + draw.dtype.type(t) * draw
+        value, shares = objective.value_and_shares_at(raw, theta)
+        if value <= point.value + _ARMIJO * t * slope:
+            if best is not None and best.value <= value:
+                return best
+            best = Point(theta, raw, value, shares)
+            if not first:
+                return best
+            t *= 2  # as long as it pays
+            continue
+        if best is not None:
+            return best
+        first = False
+        curve = value - point.value - t * slope
+        shrunk = -slope * t * t / (2 * curve) if np.isfinite(curve) and curve > 0 else 0.1 * t
+        t = min(max(shrunk, 0.1 * t), 0.5 * t)
+    return best
+
+
+def _sampled_start(
+    objective: RankedRangeObjective, point: Point, rng: np.random.Generator
+) -> tuple[Point, Callable[[FloatArray], FloatArray] | None]:
+    """Return a start and a metric from Newton steps on a sample of the rows."""
+    size = objective.n_parameters
+    if size > _DENSE or not objective.loss.has_curvature:
+        return point, None
+    wanted = max(2000, 50 * size)
+    sample = draw_sample(objective, wanted, rng) if 2 * wanted < objective.n_samples else objective
+    here = evaluate(sample, point.theta)
+    for _ in range(8 if sample is not objective else 0):
+        gradient = sample.subgradient_at(here.raw, here.theta, here.shares)
+        solve = newton_metric(sample, here)
+        direction = -solve(gradient.ravel()).reshape(sample.shape)
+        slope = float(gradient.ravel() @ direction.ravel())
+        if not slope < -1e-3 * here.value:
+            break
+        draw = sample.raw_prediction(direction)
+        moved = _line_search(sample, here, direction, draw, slope, False)
+        if moved is None:
+            break
+        here = moved
+    metric = newton_metric(sample, here)
+    if sample is objective:
+        return here, metric
+    raw = objective.raw_prediction(here.theta).astype(point.raw.dtype, copy=False)
+    moved = evaluate(objective, here.theta, raw)
+    return (moved if moved.value < point.value else point), metric
+
+
+def newton_metric(
+    objective: RankedRangeObjective, point: Point
+) -> Callable[[FloatArray], FloatArray]:
+    """Return the inverse of a Hessian that knows about the lower cut.
+
+    Where the objective stops counting rows at rank k, its gradient jumps as rows pass: on average
+    that is a curvature, the density of losses at the cut times the covariance of their gradients.
+    """
+    hessian = objective.curvature_at(point.raw)
+    losses = objective.losses(point.raw)
+    masses = objective.groups.masses
+    for group in objective.groups:
+        if group.k >= group.mass * (1 - 1e-9):
+            continue
+        rows = np.arange(objective.n_samples)[group.rows]
+        order = rows[np.argsort(-losses[rows])]
+        ranks = np.cumsum(masses[order])
+        cut = int(np.searchsorted(ranks, group.k))
+        reach = max(5 * objective.n_parameters, len(rows) // 40, 2)
+        near = order[max(cut - reach, 0) : cut + reach]
+        width = float(losses[near[0]] - losses[near[-1]])
+        width = max(width, 1e-3 * float(np.abs(losses[near]).mean()), 1e-12)
+        weight = np.zeros(objective.n_samples)
+        weight[near] = group.scale * masses[near] / width
+        slopes = objective.loss.gradient(objective.y, point.raw)
+        if slopes.ndim == 1:
+            block = weight * slopes**2
+            mean = objective.design.pull(weight * slopes).ravel()
+        else:
+            block = weight[:, None, None] * slopes[:, :, None] * slopes[:, None, :]
+            mean = objective.design.pull(weight[:, None] * slopes).ravel()
+        hessian += objective.design.gram(block) - np.outer(mean, mean) / weight.sum()
+    hessian[np.diag_indices_from(hessian)] += 1e-10 * np.diag(hessian).max()
+    solve: Callable[[FloatArray], FloatArray] = solve_symmetric(hessian)
+    return solve

@@ -1,0 +1,266 @@
+r"""Steps on some of the rows, for the convex problem of the paper's DCA.
+
+.. math:: G(\theta, \lambda) = \sum_g a_g \Big( k_g \lambda_g
+    + \sum_{i \in g} w_i [s_i(\theta) - \lambda_g]_+ \Big)
+    + \frac{\|w\|^2}{2 C} - \langle \theta, \hat\theta \rangle
+
+:math:`w_i` are the masses of the rows and :math:`a_g` the scales of the groups: 1 / (k - m) if
+there is a single group. The minimum over :math:`\lambda` is the majoriser of DCA.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from numbers import Real
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sorr.objectives import Design, Groups, RankedRangeObjective
+from sorr.objectives.design import FloatArray
+from sorr.ranked import Mass, kth_largest
+from sorr.solvers.record import Record
+
+__all__ = ["Batch", "Sampled", "StepSize", "minibatch", "step_sizes", "stochastic"]
+
+StepSize: TypeAlias = "float | Callable[[int], float]"
+
+_BLOCK = 1 << 18  # entries of X that are gathered at a time: they stay in the cache
+
+
+class Batch(NamedTuple):
+    """Some rows, with what each adds to the slope: 1 in theta if its loss counts, else nothing.
+
+    In the threshold of its group it adds what is `due` without its loss, less the same if it
+    counts. On average over draws these are the scale of the group times the mass of the row, and
+    the same times k over the mass of the group.
+    """
+
+    X: Any
+    y: npt.NDArray[Any]
+    group: npt.NDArray[np.intp]
+    full: FloatArray
+    due: FloatArray
+
+
+class Sampled:
+    """The convex problem of one outer step of DCA, seen through batches of rows.
+
+    Rows are drawn with replacement and with probability in proportion to their mass, so each row
+    of a batch stands for the same part of the total. A batch as large as the data is all rows,
+    without a draw.
+    """
+
+    def __init__(self, objective: RankedRangeObjective) -> None:
+        groups = objective.groups
+        self.objective = objective
+        self.group = np.zeros(groups.n_samples, dtype=np.intp)
+        self.mass = np.zeros(groups.n_samples)  # stays zero in rows outside of every group
+        for number, group in enumerate(groups):
+            self.group[group.rows] = number
+            self.mass[group.rows] = groups.masses[group.rows]
+        self.total = float(self.mass.sum())
+        self._ladder = np.cumsum(self.mass)
+        self._scale = np.array([group.scale for group in groups])
+        self._quota = np.array([group.k / group.mass for group in groups])
+        self._ridge = objective.ridge_diagonal.reshape(objective.shape)
+
+    def thresholds(self, raw: FloatArray) -> FloatArray:
+        """Return the best thresholds at raw predictions: the losses ranked k."""
+        losses = self.objective.losses(raw)
+        found = []
+        for group in self.objective.groups:
+            k = None if group.k >= group.mass else Mass(group.k)
+            found.append(kth_largest(losses[group.rows], k, sample_weight=self.mass[group.rows]))
+        return np.array(found, dtype=np.float64)
+
+    def batches(self, steps: int, batch_size: int, random: np.random.Generator) -> Iterator[Batch]:
+        """Yield a batch for each step."""
+        design, n = self.objective.design, len(self.mass)
+        if batch_size >= n:
+            X = design.X if design.is_sparse else design.X.astype(np.float64, copy=False)
+            whole = self._batch(X, self.objective.y, self.group, self.mass)
+            for _ in range(steps):
+                design.passes += 2
+                yield whole
+            return
+        at_once = max(1, _BLOCK // (batch_size * max(1, design.n_features)))
+        for done in range(0, steps, at_once):
+            size = batch_size * min(at_once, steps - done)
+            drawn = random.random(size) * self._ladder[-1]
+            rows = np.searchsorted(self._ladder, drawn, side="right")
+            design.passes += size / n
+            X = design.X[rows]
+            if design.is_sparse and size * design.n_features <= _BLOCK:
+                X = X.toarray()  # steps are dense in any case, and slicing is slow
+            elif not design.is_sparse:
+                X = X.astype(np.float64, copy=False)
+            each = np.full(size, self.total / batch_size)
+            block = self._batch(X, self.objective.y[rows], self.group[rows], each)
+            full, due = block.full, block.due
+            for start in range(0, size, batch_size):
+                part = slice(start, start + batch_size)
+                yield Batch(X[part], block.y[part], block.group[part], full[part], due[part])
+
+    def _batch(
+        self, X: Any, y: npt.NDArray[Any], group: npt.NDArray[np.intp], mass: FloatArray
+    ) -> Batch:
+        full = mass * self._scale[group]
+        return Batch(X, y, group, full, full * self._quota[group])
+
+    def direction(
+        self, batch: Batch, theta: FloatArray, level: FloatArray, theta_hat: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the subgradient of G in theta and in the thresholds, estimated on a batch.
+
+        Its mean over all draws is a subgradient of G.
+        """
+        d = self.objective.design.n_features
+        raw = batch.X @ theta[:d]
+        if self.objective.design.intercept:
+            raw += theta[d]
+        losses, slopes = self.objective.loss.value_and_gradient(batch.y, raw)
+        count = batch.full * (losses > level[batch.group])
+        slopes = slopes * (count if slopes.ndim == 1 else count[:, None])
+        down = self._ridge * theta
+        down -= theta_hat
+        down[:d] += batch.X.T @ slopes
+        if self.objective.design.intercept:
+            down[d] += np.add.reduce(slopes)
+        surplus = batch.due - count
+        if len(level) == 1:
+            return down, np.add.reduce(surplus, keepdims=True)
+        return down, np.asarray(np.bincount(batch.group, surplus, len(level)), dtype=np.float64)
+
+
+def stochastic(
+    record: Record,
+    restart: bool,
+    steps: int,
+    batch_size: int,
+    step_size: Callable[[int], float],
+    random: np.random.Generator,
+) -> Iterator[FloatArray]:
+    """Yield the points after outer steps on batches: Eq. (SGD) of the paper if of one row."""
+    first, first_raw = record.theta, record.raw
+    while True:
+        sampled = Sampled(record.objective)
+        theta_hat = record.objective.convex_parts()[1].subgradient_at(record.raw, record.theta)
+        theta, raw = (first, first_raw) if restart else (record.theta, record.raw)
+        level = sampled.thresholds(raw)
+        for number, batch in enumerate(sampled.batches(steps, batch_size, random)):
+            down, surplus = sampled.direction(batch, theta, level, theta_hat)
+            length = step_size(number)
+            theta, level = theta - length * down, level - length * surplus
+            record.seen(theta)
+        record.add(theta)
+        yield theta
+
+
+def minibatch(
+    record: Record,
+    steps: int,
+    batch_size: int,
+    step_size: Callable[[int], float],
+    random: np.random.Generator,
+) -> Iterator[FloatArray]:
+    """Yield the points after outer steps which refresh the slopes of one batch each."""
+    number = 0
+    while True:
+        objective, theta = record.objective, record.theta
+        sampled, n = Sampled(objective), objective.n_samples
+        level = sampled.thresholds(record.raw)
+        slopes = _Slopes(sampled, record.raw)
+        unread = n
+        for rows in _sweeps(n, batch_size, random):
+            slopes.refresh(rows, theta)
+            for batch in sampled.batches(steps, batch_size, random):
+                down, surplus = sampled.direction(batch, theta, level, slopes.theta_hat)
+                length = step_size(number)
+                theta, level = theta - length * down, level - length * surplus
+                record.seen(theta)
+                number += 1
+            unread -= batch_size * (steps + 1)
+            if unread <= 0:
+                record.add(theta)
+                unread = n
+            yield theta
+            if record.objective is not objective:  # another k, hence other thresholds and scales
+                break
+
+
+def _sweeps(n: int, batch_size: int, random: np.random.Generator) -> Iterator[npt.NDArray[np.intp]]:
+    """Yield the rows in batches, each row once before any comes again."""
+    while True:
+        rows = random.permutation(n)
+        for start in range(0, n, batch_size):
+            yield rows[start : start + batch_size]
+
+
+class _Slopes:
+    """The slope of the tangent as a sum over rows, each as it was when last seen."""
+
+    def __init__(self, sampled: Sampled, raw: FloatArray) -> None:
+        self._sampled = sampled
+        self._tangent = sampled.objective.convex_parts()[1]
+        self._each = self._tangent.weighted_gradient(raw, self._tangent.shares(raw))
+        self.theta_hat = self._tangent.design.pull(self._each)
+
+    def refresh(self, rows: npt.NDArray[np.intp], theta: FloatArray) -> None:
+        """Linearise the losses of some rows anew, ranked among themselves."""
+        group, mass = self._sampled.group[rows], self._sampled.mass[rows]
+        own = [np.flatnonzero(group == number) for number in range(len(self._tangent.groups))]
+        parts = tuple(
+            whole._replace(rows=rows_of, k=whole.k * size / whole.mass, mass=size)
+            for whole, rows_of in zip(self._tangent.groups, own, strict=True)
+            if (size := float(mass[rows_of].sum())) > 0
+        )
+        part = self._tangent.take(rows, Groups(parts, len(rows), mass))
+        raw = part.raw_prediction(theta)
+        each = part.weighted_gradient(raw, part.shares(raw))
+        self.theta_hat = self.theta_hat + part.design.pull(each - self._each[rows])
+        self._each[rows] = each
+        self._tangent.design.passes += len(rows) / self._tangent.n_samples
+
+
+def step_sizes(
+    objective: RankedRangeObjective, step_size: StepSize | None, batch_size: int
+) -> Callable[[int], float]:
+    """Return the length of each step, by its number."""
+    if callable(step_size):
+        return step_size
+    if step_size is not None:
+        length = _positive(step_size)
+        return lambda _: length
+    groups = objective.groups
+    heaviest = max(group.scale for group in groups) * sum(group.mass for group in groups)
+    first = 1 / (heaviest * _bend(objective.design, batch_size))
+    return lambda number: first / math.sqrt(number + 1)
+
+
+def _bend(design: Design, batch_size: int) -> float:
+    """Return how much the mean of half the squared raw predictions of a batch bends at most.
+
+    Over all rows that is the largest eigenvalue of their second moments, found by iteration on
+    some of them; the noise of a batch adds the mean squared length of a row, over its size.
+    """
+    some = design.take(np.arange(0, design.n_samples, math.ceil(design.n_samples / 1000)))
+    square = float(np.vdot(stored := some.X.data if some.is_sparse else some.X, stored))
+    square = square / some.n_samples + design.intercept
+    direction = np.ones(design.n_parameters)
+    for _ in range(10):
+        direction = some.pull(some.predict(direction)) / some.n_samples
+        largest = float(np.linalg.norm(direction))
+        direction /= max(largest, np.finfo(float).tiny)
+    return max(largest + square / batch_size, np.finfo(float).tiny)
+
+
+def _positive(step_size: object) -> float:
+    if not isinstance(step_size, bool) and isinstance(step_size, Real) and float(step_size) > 0:
+        return float(step_size)
+    raise ValueError(
+        f"step_size={step_size!r} is not a positive number; needed one, or a function of the "
+        "number of the step, such as lambda l: 0.1 / (l + 1) ** 0.5"
+    )
