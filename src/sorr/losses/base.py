@@ -107,7 +107,7 @@ class Loss(ABC):
         """
         return self._order(*self._matched(y, raw_prediction))
 
-    @np.errstate(over="ignore")
+    @np.errstate(over="ignore", invalid="ignore")  # no weight times an infinite loss
     def total(self, y: Target, raw_prediction: FloatArray, weights: FloatArray) -> float:
         """Return the weighted sum of the losses; samples without weight may have any loss."""
         return self._total(*self._matched(y, raw_prediction), np.asarray(weights))
@@ -129,6 +129,11 @@ class Loss(ABC):
             If the loss is not smooth and its pieces are not known.
         """
         return self._pieces(*self._matched(y, raw_prediction))
+
+    @property
+    def has_pieces(self) -> bool:
+        """Whether `pieces` is defined."""
+        return self.smooth or type(self)._pieces is not Loss._pieces
 
     def smoothed(self, width: float) -> Loss:
         """Return a smooth loss with curvature which is at most ``width / 2`` below this one.

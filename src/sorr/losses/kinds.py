@@ -161,7 +161,7 @@ class MulticlassLoss(Loss):
 
     def _is_right(self, y: Target, f: FloatArray) -> npt.NDArray[np.bool_]:
         own = f[np.arange(len(f)), y]
-        return np.count_nonzero(f >= own[:, None], axis=1) == 1
+        return np.asarray(np.count_nonzero(f >= own[:, None], axis=1) == 1)
 
 
 class MultilabelLoss(Loss):

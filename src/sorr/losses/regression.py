@@ -80,7 +80,7 @@ class SmoothAbsolute(RegressionLoss):
         return np.asarray(capped * (distance - capped / 2) / self.width)
 
     def _slope(self, residual: FloatArray) -> FloatArray:
-        return np.clip(residual / self.width, -1, 1)
+        return np.asarray(np.clip(residual / self.width, -1, 1))
 
     def _bend(self, residual: FloatArray) -> FloatArray:
         return (np.abs(residual) < self.width).astype(residual.dtype) / self.width

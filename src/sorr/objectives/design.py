@@ -15,6 +15,14 @@ FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 _BLOCK = 1 << 18  # entries of X that are weighted or widened at a time: they stay in the cache
 
 
+class Meter:
+    """Counts the rows that were read, of a design and of what was taken from it."""
+
+    def __init__(self, whole: int) -> None:
+        self.whole = whole
+        self.rows = 0
+
+
 class Design:
     """A matrix of features, dense or CSR, with an implicit column of ones for the intercept.
 
@@ -32,23 +40,30 @@ class Design:
     Attributes
     ----------
     passes : float
-        How often the rows were read, counting a product with all of them as one.
+        How often the rows were read, counting a product with all of them as one. Designs made
+        from this one by `take` and `astype` count for it as well.
     """
 
-    def __init__(self, X: Any, *, intercept: bool = True) -> None:
+    def __init__(self, X: Any, *, intercept: bool = True, meter: Meter | None = None) -> None:
         self.X = X
         self.intercept = intercept
-        self.n_samples, self.n_features = X.shape
+        self.n_samples: int = X.shape[0]
+        self.n_features: int = X.shape[1]
         self.n_parameters = self.n_features + intercept
-        self.passes = 0.0
+        self._meter = Meter(self.n_samples) if meter is None else meter
+
+    @property
+    def passes(self) -> float:
+        return self._meter.rows / self._meter.whole
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return np.dtype(self.X.dtype)
+        dtype: np.dtype[Any] = self.X.dtype
+        return dtype
 
     @property
     def is_sparse(self) -> bool:
-        return sparse.issparse(self.X)
+        return bool(sparse.issparse(self.X))
 
     def predict(self, theta: FloatArray) -> FloatArray:
         """Return the raw predictions ``X @ coef + intercept``."""
@@ -56,20 +71,21 @@ class Design:
         if not coef.any():  # a usual starting point, which needs no look at the rows
             raw = np.zeros((self.n_samples, *theta.shape[1:]), dtype=coef.dtype)
             return raw + theta[self.n_features] if self.intercept else raw
-        self.passes += 1
+        self._meter.rows += self.n_samples
         if self._is_wider(coef):
             raw = np.empty((self.n_samples, *theta.shape[1:]), dtype=coef.dtype)
             for rows in self._blocks():
                 raw[rows] = self.X[rows].astype(coef.dtype) @ coef
         else:
-            raw = np.asarray(self.X @ coef.astype(self.dtype, copy=False))
+            dtype = np.result_type(self.dtype, coef.dtype)
+            raw = np.asarray(self.X @ coef.astype(dtype, copy=False))
         if self.intercept:
             raw += theta[self.n_features]
         return raw
 
     def pull(self, residual: FloatArray) -> FloatArray:
         """Return the sum of the rows, each times its residual: the transpose of `predict`."""
-        self.passes += 1
+        self._meter.rows += self.n_samples
         dtype = np.result_type(self.dtype, residual.dtype)
         total = np.empty((self.n_parameters, *residual.shape[1:]), dtype=dtype)
         if self._is_wider(residual):
@@ -88,7 +104,7 @@ class Design:
         With weights of shape (n_samples, l, l) that is the sum of Kronecker products of rows and
         weights: the matrix that maps flattened coefficients of shape (n_parameters, l).
         """
-        self.passes += 1
+        self._meter.rows += self.n_samples
         if weight.ndim == 1:
             return self._gram(weight)
         size, outputs = self.n_parameters, weight.shape[1]
@@ -117,13 +133,18 @@ class Design:
             total[d, d] = weight.sum()
         return total
 
+    def count(self, rows: int) -> None:
+        """Count rows that were read in a product made elsewhere."""
+        self._meter.rows += rows
+
     def take(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> Self:
         """Return the design of some of the rows, copied."""
-        return type(self)(self.X[rows], intercept=self.intercept)
+        return type(self)(self.X[rows], intercept=self.intercept, meter=self._meter)
 
     def astype(self, dtype: npt.DTypeLike) -> Self:
         """Return the design with its features in another precision."""
-        return type(self)(self.X.astype(dtype, copy=False), intercept=self.intercept)
+        X = self.X.astype(dtype, copy=False)
+        return type(self)(X, intercept=self.intercept, meter=self._meter)
 
     def _is_wider(self, factor: FloatArray) -> bool:
         """Tell whether the rows have to be widened, block by block, for a product."""

@@ -73,9 +73,9 @@ class Groups:
             if size == 0:
                 continue
             several = labels is not None
-            wanted = RankedRange(_rank("m", m, label, several) or 0, _rank("k", k, label, several))
+            lower, upper = _rank("m", m, label, several), _rank("k", k, label, several)
             try:
-                ends = wanted.resolve(size)
+                ends = RankedRange(0 if lower is None else lower, upper).resolve(size)
             except ValueError as error:
                 raise ValueError(f"in group {label!r}: {error}" if several else error) from None
             low, high = float(ends.m), float(ends.k or size)
@@ -150,18 +150,17 @@ class Groups:
         for group in self:
             if group.m > 0:
                 weight = None if self.weight is None else self.weight[group.rows]
-                dropped = np.asarray(
-                    ranked_range_weights(order[group.rows], 0, Mass(group.m), sample_weight=weight),
-                    dtype=np.float64,
-                )
+                # In float32 a row that is dropped in full could seem to be dropped in part.
+                ranks = order[group.rows].astype(np.float64, copy=False)
+                dropped = ranked_range_weights(ranks, 0, Mass(group.m), sample_weight=weight)
                 kept[group.rows] -= _whole_rows(dropped, kept[group.rows])
             groups.append(group._replace(m=0.0, k=group.width, mass=group.mass - group.m))
         return Groups(tuple(groups), self.n_samples, np.maximum(kept, 0.0))
 
 
 def _whole_rows(
-    dropped: npt.NDArray[np.float64], mass: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+    dropped: npt.NDArray[np.floating[Any]], mass: npt.NDArray[np.float64]
+) -> npt.NDArray[np.floating[Any]]:
     """Return the same total mass, taken from the tied rows one after the other."""
     tied = np.flatnonzero((dropped > 0) & (dropped < mass))
     if tied.size:

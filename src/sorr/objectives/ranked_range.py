@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -248,7 +248,7 @@ class RankedRangeObjective:
 
 def _features(X: Any) -> Any:
     if sparse.issparse(X):
-        X = sparse.csr_array(X)
+        X = sparse.csr_array(cast("Any", X))
         stored = X.data
     else:
         X = stored = np.asarray(X)

@@ -7,7 +7,7 @@ ridge of its own, so that a search from many starts and a grid of problems are t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,12 @@ from sorr.solvers.frame import Frame
 
 __all__ = ["Batch", "Cells", "Stage"]
 
+Index: TypeAlias = npt.NDArray[np.intp]
+
 _CHUNK = 60_000  # raw predictions that are held at a time: they stay in the cache
 _STEPS = (1.0, 0.4, 0.1)
 _DAMPING = 1e-6
+_SOLVED = 1e-9
 _FLOOR = 1e-3
 
 
@@ -98,6 +101,8 @@ class Batch:
         A = self.frame.rows
         self._upper = np.triu_indices(A.shape[1])
         self._outer = A[:, self._upper[0]] * A[:, self._upper[1]]
+        self._below = np.flatnonzero(self._upper[0] != self._upper[1])
+        self._lower = (self._upper[1][self._below], self._upper[0][self._below])
         self._chunk = max(1, _CHUNK // len(self.y))
         self._targets = np.tile(self.y, self._chunk)
 
@@ -144,9 +149,11 @@ class Batch:
             differs = stage.heat > 0 or model is not self.objective
             if differs:
                 current = self._value(raw, T, problem, model, mass)
-            direction = self._direction(raw, T, problem, model, mass, stage.band, damping)
-            stuck = self._search(raw, T, current, direction, problem, model, mass)
-            damping = np.where(stuck, damping * 100, np.maximum(damping / 10, _DAMPING))
+            gradient, step = self._direction(raw, T, problem, model, mass, stage.band, damping)
+            left = np.flatnonzero(-np.einsum("sd,sd->s", gradient, step) > _SOLVED * current)
+            left = self._search(raw, T, current, step, left, problem, model, mass)
+            damping = np.maximum(damping / 10, _DAMPING)
+            damping[left] *= 1000
             value = self._value(raw, T, cells, self.objective, self.mass) if differs else current
             better = value < lowest
             best[better], lowest[better] = T[better], value[better]
@@ -158,13 +165,16 @@ class Batch:
         T: FloatArray,
         current: FloatArray,
         direction: FloatArray,
+        left: Index,
         cells: Cells,
         model: RankedRangeObjective,
         mass: FloatArray | None,
-    ) -> npt.NDArray[np.bool_]:
-        """Move each candidate by the first step that helps it; return which were not helped."""
-        push, left = direction @ self.frame.rows.T, np.arange(len(T))
+    ) -> Index:
+        """Move some candidates by the first step that helps each; return which none has helped."""
+        push = direction @ self.frame.rows.T
         for step in _STEPS:
+            if not left.size:
+                break
             trial, there = T[left] + step * direction[left], raw[left] + step * push[left]
             own = mass[left] if mass is not None and mass.ndim == 2 else mass
             value = self._value(there, trial, cells.take(left), model, own)
@@ -172,9 +182,7 @@ class Batch:
             moved = left[better]
             T[moved], raw[moved], current[moved] = trial[better], there[better], value[better]
             left = left[~better]
-            if not left.size:
-                break
-        return np.isin(np.arange(len(T)), left)
+        return left
 
     def _heated(
         self, raw: FloatArray, cells: Cells, model: RankedRangeObjective, heat: float
@@ -198,7 +206,7 @@ class Batch:
                 held = mass[..., columns]
                 yield g, Ranking(order[:, columns], held, held.sum(axis=-1))
 
-    def _positions(self, cut: Cut, g: int) -> npt.NDArray[np.intp]:
+    def _positions(self, cut: Cut, g: int) -> Index:
         """Return where the entries of a cut through a group are among all raw predictions."""
         columns, n = self._groups[g], len(self.y)
         width = columns.stop - columns.start
@@ -230,43 +238,45 @@ class Batch:
         mass: FloatArray | None,
         band: float,
         damping: FloatArray,
-    ) -> FloatArray:
-        r"""Return a Newton direction of each candidate, for the rows it keeps now.
+    ) -> tuple[FloatArray, FloatArray]:
+        r"""Return a gradient and a Newton direction of each candidate, for the rows it keeps now.
 
         With the end at rank k blurred, the weights of the rows near it move with their losses,
         which adds :math:`\frac{1}{2h}` times the scatter of their gradients to the Hessian.
         """
         size, D = T.shape
         A, loss = self.frame.rows, model.loss
-        ridge = cells.ridge[:, None] * self.frame.penalty
-        gradient = ridge * T
-        pull, bend, edge = np.zeros((3, raw.size))
-        correction = np.zeros((size, D, D))
+        pull, bend = np.zeros(raw.size), np.zeros(raw.size)
+        hessian = np.zeros((size, D, D))
         for g, ranking in self._rankings(raw, model, mass):
             m, k, scale = cells.m[:, g], cells.k[:, g], cells.scale[:, g]
             reach = np.maximum(1, np.floor(band * np.minimum(k - m, ranking.total - k)))
-            cut = ranking.between(m, k + reach)
+            whole = bool(ranking.is_whole(k).all())
+            cut = ranking.between(m, k if whole else k + reach)
             at, row = self._positions(cut, g), cut.candidate
             y, f = self._targets[at], raw.ravel()[at]
+            slope, curvature = loss.gradient(y, f), loss.curvature(y, f)
+            if whole:
+                weight = scale[row] * cut.share
+                pull[at], bend[at] = weight * slope, weight * curvature
+                continue
             floor = _FLOOR * self.frame.unit
             blur = soft_lower(ranking, cut, loss.value(y, f), m, k, reach, floor)
-            slope = loss.gradient(y, f)
-            stiff = scale / (2 * blur.width)
-            pull[at] = scale[row] * blur.weight * slope
-            bend[at] = scale[row] * blur.weight * loss.curvature(y, f)
-            bend[at] += stiff[row] * blur.edge * slope**2
+            weight, stiff = scale[row] * blur.weight, scale / (2 * blur.width)
+            edge = np.zeros(raw.size)
             edge[at] = blur.edge * slope
-            moving = np.maximum(np.bincount(row, blur.edge, minlength=size), _FLOOR)
-            mean = edge.reshape(raw.shape)[:, self._groups[g]] @ A[self._groups[g]]
-            correction += (stiff / moving)[:, None, None] * mean[:, :, None] * mean[:, None, :]
-        gradient += pull.reshape(raw.shape) @ A
-        hessian = np.empty((size, D, D))
+            pull[at], bend[at] = weight * slope, weight * curvature + stiff[row] * edge[at] * slope
+            mean = edge.reshape(raw.shape) @ A
+            moving = np.bincount(row, blur.edge, minlength=size)
+            stiff = np.divide(stiff, moving, out=np.zeros(size), where=moving > 0)
+            hessian -= stiff[:, None, None] * mean[:, :, None] * mean[:, None, :]
         flat = bend.reshape(raw.shape) @ self._outer
-        hessian[:, self._upper[0], self._upper[1]] = flat
-        hessian[:, self._upper[1], self._upper[0]] = flat
-        hessian -= correction
+        hessian[:, self._upper[0], self._upper[1]] += flat
+        hessian[:, self._lower[0], self._lower[1]] += flat[:, self._below]
+        ridge = cells.ridge[:, None] * self.frame.penalty
         diagonal = np.einsum("sii->si", hessian)
         diagonal += ridge
         diagonal += damping[:, None] * (diagonal + diagonal.mean(axis=1, keepdims=True)) + 1e-12
+        gradient = pull.reshape(raw.shape) @ A + ridge * T
         direction = np.linalg.solve(hessian, -gradient[:, :, None])[:, :, 0]
-        return np.where(np.isfinite(direction), direction, 0.0)
+        return gradient, np.where(np.isfinite(direction), direction, 0.0)

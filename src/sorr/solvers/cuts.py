@@ -75,7 +75,11 @@ class Ranking:
             position = 1 + (self._passed < (rank * (1 - 1e-12))[:, None]).sum(axis=1)
         found = self._sorted[self._every, n - np.clip(position, 1, n)]
         found = np.where(rank > 0, found, np.inf)
-        return np.where(rank < self.total * (1 - _ROUNDING), found, -np.inf)
+        return np.where(self.is_whole(rank), -np.inf, found)
+
+    def is_whole(self, rank: FloatArray) -> npt.NDArray[np.bool_]:
+        """Tell which candidates have nothing below a rank."""
+        return np.asarray(rank >= self.total * (1 - _ROUNDING))
 
     def between(self, m: FloatArray, k: FloatArray) -> Cut:
         """Return the entries ranked m + 1 to k."""
@@ -151,23 +155,20 @@ def soft_lower(
         for rank in (k, k - reach)
     )
     below = np.minimum.reduceat(losses, cut.starts)
-    below[k + reach >= ranking.total * (1 - _ROUNDING)] = -np.inf
+    below[ranking.is_whole(k + reach)] = -np.inf
     width = np.minimum(above - at_k, at_k - below) / 2
     width = np.where(np.isfinite(width), np.maximum(width, floor), floor)
-    share = np.where(losses > 0, cut.share, 0.0)
-    held = np.bincount(row, share, minlength=len(k))
-    is_open = (k >= ranking.total * (1 - _ROUNDING)) | (held <= k - m)
+    weight, edge = np.where(losses > 0, cut.share, 0.0), np.zeros_like(losses)
+    blurred = ~ranking.is_whole(k) & (np.bincount(row, weight, minlength=len(k)) > k - m)
     distance = losses - at_k[row]
-    near = np.flatnonzero((np.abs(distance) < 2 * width[row]) & ~is_open[row])
-    weight, edge = share.copy(), np.zeros_like(share)
+    near = np.flatnonzero((np.abs(distance) < 2 * width[row]) & blurred[row])
     if near.size:
-        distance, row, share = distance[near], row[near], share[near]
-        weight[~is_open[cut.candidate] & (losses < at_k[cut.candidate])] = 0.0
+        share = weight[near]
+        weight[blurred[row] & (distance < 0)] = 0.0
         weight[near] = 0.0
-        target = k - m - np.bincount(cut.candidate, weight, minlength=len(k))
-        target[is_open] = 0.0
+        target = np.where(blurred, k - m - np.bincount(row, weight, minlength=len(k)), 0.0)
         bracket = (-2 * width - at_k, -width, np.zeros_like(width))
-        part = _parts(distance, share, row, target, bracket, 2 * width)
+        part = _parts(distance[near], share, row[near], target, bracket, 2 * width)
         weight[near], edge[near] = share * part, np.where((part > 0) & (part < 1), share, 0.0)
     return Blur(weight, edge, width)
 

@@ -78,11 +78,12 @@ def dca(
     step_size : float or callable, optional
         The step :math:`\eta_l`, or a function of the number l = 0, 1, ... of the inner step; l
         goes on counting from one outer step to the next if "minibatch". By default
-        :math:`\eta_0 / \sqrt{l + 1}`, where :math:`\eta_0` is as long as the squared loss
-        allows: one over n / (k - m), times the largest eigenvalue of the second moments of the
-        rows plus their mean squared length over the size of a batch.
+        :math:`\eta_0 / \sqrt{l + 1}`, with the readings of the data in place of l if
+        "minibatch". :math:`\eta_0` is what the squared loss would bear: (k - m) / n, over the
+        largest eigenvalue of the second moments of the rows plus their mean squared length
+        divided by the size of a batch.
     batch_size : int, optional
-        The rows of a step: 1 by default, 256 if "minibatch".
+        The rows of a step: 1 by default, 64 if "minibatch".
     restart : bool, default=False
         Whether each outer step goes back to the first point and keeps the slope only: with
         `validation`, the protocol of the authors' code.
@@ -150,9 +151,9 @@ def dca(
         eta = step_sizes(objective, step_size, batch)
         walk = stochastic(record, restart, steps, batch, eta, random)
     else:
-        batch, steps = _count("batch_size", batch_size, 256), _count("inner_steps", inner_steps, 10)
+        batch, steps = _count("batch_size", batch_size, 64), _count("inner_steps", inner_steps, 10)
         outer = math.ceil(60 * n / (batch * (steps + 1)))
-        eta = step_sizes(objective, step_size, batch)
+        eta = step_sizes(objective, step_size, batch, by_readings=True)
         walk = minibatch(record, steps, batch, eta, random)
     status, theta = Status.ITERATION_LIMIT, record.theta
     with np.errstate(over="ignore", invalid="ignore"):  # steps that diverge are reported in words

@@ -13,18 +13,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sorr.objectives import RankedRangeObjective
+from sorr.objectives import Groups, RankedRangeObjective
 from sorr.objectives.design import FloatArray
 from sorr.solvers.interior import solve_symmetric
-from sorr.solvers.sample import draw_sample
 
-__all__ = ["Point", "descend", "evaluate", "newton_metric"]
+__all__ = ["Memory", "Point", "descend", "evaluate", "newton_metric"]
 
 _MEMORY = 8
 _ARMIJO = 1e-4
-_WIDTHS = (0.5, 0.1, 0.02)  # of rounded corners, relative to the mean loss
+_WIDTHS = (0.5, 0.1)  # of rounded corners, relative to the mean loss
 _LONG = 5000  # rows from which on predictions are kept in float32: exponentials take a fifth
 _DENSE = 65  # parameters up to which a Hessian from a sample is worth its price
+
+
+class Memory:
+    """The last steps and the changes of the gradient along them."""
+
+    def __init__(self) -> None:
+        self.pairs: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=_MEMORY)
 
 
 class Point(NamedTuple):
@@ -52,18 +58,25 @@ def descend(
     max_iter: int = 100,
     rng: np.random.Generator | None = None,
     record: Callable[[Point], None] | None = None,
+    memory: Memory | None = None,
+    precise: bool = False,
 ) -> Point:
-    """Return a lower point of the objective; never a higher one."""
+    """Return a lower point of the objective; never a higher one.
+
+    A memory of the curvature met on the way may be shared between objectives that are alike.
+    Unless it has to be precise, the predictions of many rows are held in float32.
+    """
     rng = np.random.default_rng(0) if rng is None else rng
+    memory = Memory() if memory is None else memory
     if objective.loss.has_curvature:
-        return _quasi_newton(objective, point, tol, max_iter, rng, record)
+        return _quasi_newton(objective, point, tol, max_iter, rng, record, memory, precise)
     best = point
     scale = float(objective.losses(point.raw).mean())
     for width in _WIDTHS:
         try:
             smooth = objective.smoothed(width * scale if scale > 0 else width)
         except TypeError:  # corners that nothing rounds: subgradients will have to do
-            return _quasi_newton(objective, point, tol, max_iter, rng, record)
+            return _quasi_newton(objective, point, tol, max_iter, rng, record, memory, precise)
         there = _quasi_newton(
             smooth,
             evaluate(smooth, point.theta, point.raw),
@@ -71,6 +84,8 @@ def descend(
             max_iter,
             rng,
             None,
+            memory,
+            precise,
         )
         point = evaluate(objective, there.theta, there.raw)
         if point.value < best.value:
@@ -87,13 +102,14 @@ def _quasi_newton(
     max_iter: int,
     rng: np.random.Generator,
     record: Callable[[Point], None] | None,
+    memory: Memory,
+    precise: bool,
 ) -> Point:
-    start = point
-    if objective.n_samples >= _LONG:
+    start, pairs = point, memory.pairs
+    if objective.n_samples >= _LONG and not precise:
         point = evaluate(objective, point.theta, point.raw.astype(np.float32))
     point, metric = _sampled_start(objective, point, rng)
     gradient = objective.subgradient_at(point.raw, point.theta, point.shares)
-    pairs: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=_MEMORY)
     slow = 0
     for _ in range(max_iter):
         direction = -_two_loops(gradient.ravel(), pairs, metric).reshape(objective.shape)
@@ -191,7 +207,7 @@ def _sampled_start(
     if size > _DENSE or not objective.loss.has_curvature:
         return point, None
     wanted = max(2000, 50 * size)
-    sample = draw_sample(objective, wanted, rng) if 2 * wanted < objective.n_samples else objective
+    sample = _draw_sample(objective, wanted, rng) if 2 * wanted < objective.n_samples else objective
     here = evaluate(sample, point.theta)
     for _ in range(8 if sample is not objective else 0):
         gradient = sample.subgradient_at(here.raw, here.theta, here.shares)
@@ -248,3 +264,38 @@ def newton_metric(
     hessian[np.diag_indices_from(hessian)] += 1e-10 * np.diag(hessian).max()
     solve: Callable[[FloatArray], FloatArray] = solve_symmetric(hessian)
     return solve
+
+
+def _draw_sample(
+    objective: RankedRangeObjective, size: int, rng: np.random.Generator
+) -> RankedRangeObjective:
+    """Return the objective of a sample, with the ends of each range at the same shares of mass."""
+    weight = objective.groups.weight
+    rows, groups, taken = [], [], 0
+    for group in objective.groups:
+        if isinstance(group.rows, slice):
+            everything = np.arange(objective.n_samples)
+        else:
+            everything = group.rows
+        wanted = min(len(everything), max(2, round(size * len(everything) / objective.n_samples)))
+        chosen = np.sort(rng.choice(everything, wanted, replace=False))
+        mass = float(wanted) if weight is None else float(weight[chosen].sum())
+        share = mass / group.mass
+        if share == 0:
+            continue
+        rows.append(chosen)
+        groups.append(
+            group._replace(
+                rows=np.arange(taken, taken + wanted),
+                m=group.m * share,
+                k=group.k * share,
+                mass=mass,
+                scale=group.scale / share,
+            )
+        )
+        taken += wanted
+    every = np.concatenate(rows)
+    if len(groups) == 1:
+        groups[0] = groups[0]._replace(rows=slice(None))
+    weights = None if weight is None else weight[every]
+    return objective.take(every, Groups(tuple(groups), taken, weights))

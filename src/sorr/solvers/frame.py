@@ -62,6 +62,12 @@ class Frame:
         unit = float(np.median(usual)) or float(usual.mean()) or 1.0
         return cls(rows, centre, spread, penalty, level, reach, unit)
 
+    def constant(self, size: int) -> FloatArray:
+        """Return candidates which predict the middle of the targets everywhere, or zero."""
+        T = np.zeros((size, self.rows.shape[1]))
+        T[:, len(self.spread) :] = self.level
+        return T
+
     def standardised(self, theta: FloatArray) -> FloatArray:
         """Return parameters of the objective in these coordinates; the last axis holds them."""
         T = np.array(theta, dtype=np.float64)

@@ -328,7 +328,8 @@ def _central_slack(excess: FloatArray, mu: float) -> FloatArray:
 
 def solve_symmetric(M: FloatArray):  # type: ignore[no-untyped-def]
     """Return a function that solves with a positive matrix, scaled and refined once."""
-    scale = 1 / np.sqrt(np.maximum(np.diag(M), _TINY))
+    diagonal = np.diag(M)
+    scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     scaled = M * scale[:, None] * scale
     for ridge in (1e-15, 1e-12, 1e-9, 1e-6):
         try:

@@ -81,7 +81,7 @@ class Record:
         accuracy = float(np.average(right, weights=self._given.weight))
         self._accuracy = max(accuracy, self._accuracy)  # once reached, a level counts as reached
         groups = schedule.groups(self._given, self._accuracy)
-        if groups.groups != objective.groups.groups:
+        if [group.k for group in groups] != [group.k for group in objective.groups]:
             self.objective = objective.with_groups(groups)
             self.value = self._lowest = self.objective.value_at(self.raw, self.theta)
             self._bottom, self.change = self.theta, np.inf

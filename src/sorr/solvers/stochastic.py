@@ -83,7 +83,7 @@ class Sampled:
             X = design.X if design.is_sparse else design.X.astype(np.float64, copy=False)
             whole = self._batch(X, self.objective.y, self.group, self.mass)
             for _ in range(steps):
-                design.passes += 2
+                design.count(2 * n)
                 yield whole
             return
         at_once = max(1, _BLOCK // (batch_size * max(1, design.n_features)))
@@ -91,7 +91,7 @@ class Sampled:
             size = batch_size * min(at_once, steps - done)
             drawn = random.random(size) * self._ladder[-1]
             rows = np.searchsorted(self._ladder, drawn, side="right")
-            design.passes += size / n
+            design.count(2 * size)
             X = design.X[rows]
             if design.is_sparse and size * design.n_features <= _BLOCK:
                 X = X.toarray()  # steps are dense in any case, and slicing is slow
@@ -222,13 +222,16 @@ class _Slopes:
         each = part.weighted_gradient(raw, part.shares(raw))
         self.theta_hat = self.theta_hat + part.design.pull(each - self._each[rows])
         self._each[rows] = each
-        self._tangent.design.passes += len(rows) / self._tangent.n_samples
 
 
 def step_sizes(
-    objective: RankedRangeObjective, step_size: StepSize | None, batch_size: int
+    objective: RankedRangeObjective,
+    step_size: StepSize | None,
+    batch_size: int,
+    *,
+    by_readings: bool = False,
 ) -> Callable[[int], float]:
-    """Return the length of each step, by its number."""
+    """Return the length of each step, by its number; it falls with that, or with readings."""
     if callable(step_size):
         return step_size
     if step_size is not None:
@@ -237,7 +240,8 @@ def step_sizes(
     groups = objective.groups
     heaviest = max(group.scale for group in groups) * sum(group.mass for group in groups)
     first = 1 / (heaviest * _bend(objective.design, batch_size))
-    return lambda number: first / math.sqrt(number + 1)
+    pace = batch_size / objective.n_samples if by_readings else 1.0
+    return lambda number: first / math.sqrt(1 + pace * number)
 
 
 def _bend(design: Design, batch_size: int) -> float:
@@ -254,7 +258,7 @@ def _bend(design: Design, batch_size: int) -> float:
         direction = some.pull(some.predict(direction)) / some.n_samples
         largest = float(np.linalg.norm(direction))
         direction /= max(largest, np.finfo(float).tiny)
-    return max(largest + square / batch_size, np.finfo(float).tiny)
+    return max(largest + square / batch_size, float(np.finfo(float).tiny))
 
 
 def _positive(step_size: object) -> float:

@@ -7,41 +7,42 @@ By itself it is CVaR or average top-k learning; with the hinge it is the nu-SVM.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from sorr.objectives import RankedRangeObjective
 from sorr.objectives.design import FloatArray
-from sorr.objectives.groups import Group
-from sorr.ranked import Mass, kth_largest
+from sorr.solvers.band import Banded, Weigh
 from sorr.solvers.base import Progress, Solution, Status, Step, as_start, describe
+from sorr.solvers.blur import Blurred, sharpen, sharpens
+from sorr.solvers.degenerate import constant_model, constant_weights, is_constant
 from sorr.solvers.dual import lower_bound
-from sorr.solvers.interior import Band, solve_interior, solve_symmetric
+from sorr.solvers.fast import Point, descend, evaluate
+from sorr.solvers.interior import solve_symmetric
 
-__all__ = ["Certified", "minimise_top_sum", "topsum"]
+__all__ = ["Certified", "minimise_top_sum", "refuse_unknown_pieces", "topsum"]
 
-_WHOLE = 1000  # up to so many rows the interior point method takes all of them
-_ROWS = {True: 8, False: 20}  # rows in the band for each parameter: smooth losses, others
+_DENSE = 2000  # parameters up to which matrices of them are made
+_SHORT = 1000  # rows up to which a fast phase does not pay
+_NEAR_CONSTANT = 1e-3  # relative distance at which the constant model is tried
+_WIDTHS = (1e-2, 1e-3, 1e-4)  # of corners and cuts, relative to the mean loss, without matrices
 
 
-@dataclass(frozen=True)
-class Certified:
-    """A point, its raw predictions and value, and a bound that no point can go below."""
+class Certified(NamedTuple):
+    """A point, and a bound that no point can go below."""
 
-    theta: FloatArray
-    raw: FloatArray
-    value: float
+    point: Point
     bound: float
-    iterations: int = 0
 
     @property
     def gap(self) -> float:
         """By how much the value could be lowered at most, relative to it."""
-        if self.value <= 0:
+        if self.point.value <= 0:
             return 0.0
-        return max(self.value - self.bound, 0.0) / self.value
+        return max(self.point.value - self.bound, 0.0) / self.point.value
 
 
 def topsum(
@@ -70,7 +71,8 @@ def topsum(
     Returns
     -------
     Solution
-        `Status.OPTIMAL` if the gap was reached, else `Status.UNCERTIFIED`.
+        `Status.OPTIMAL` if the gap was reached, or `Status.CONSTANT_MODEL` if that is the
+        minimum, else `Status.UNCERTIFIED`.
 
     Examples
     --------
@@ -83,184 +85,185 @@ def topsum(
     """
     if not objective.is_convex:
         raise ValueError(
-            "topsum needs a convex objective, m = 0, and is given one that drops rows; "
-            "use trim for m > 0"
+            "topsum is given an objective that drops rows, m > 0; needed m = 0, which is convex: "
+            "use trim instead"
         )
+    refuse_unknown_pieces(objective)
     trace: list[Step] = []
+    before = objective.design.passes
 
-    def record(point: Certified) -> None:
+    def record(point: Point) -> None:
         trace.append(Step(0, "topsum", point.value, objective.design.passes - before))
         if progress is not None:
             progress(trace[-1])
 
-    before = objective.design.passes
-    point = minimise_top_sum(
-        objective, as_start(objective, start), tol=tol, max_iter=max_iter, record=record
-    )
+    point = evaluate(objective, as_start(objective, start))
+    if objective.n_samples > _SHORT:
+        point = descend(objective, point)
+        if sharpens(objective):
+            point = sharpen(objective, point)
+    found = minimise_top_sum(objective, point, tol=tol, max_iter=max_iter, record=record)
+    point = found.point
+    status = Status.OPTIMAL if found.gap <= tol else Status.UNCERTIFIED
+    if status is Status.OPTIMAL and is_constant(objective, point.raw):
+        status = Status.CONSTANT_MODEL
     return Solution(
         theta=point.theta,
         objective=point.value,
-        gap=point.gap,
-        status=Status.OPTIMAL if point.gap <= tol else Status.UNCERTIFIED,
+        gap=found.gap,
+        status=status,
         fixed_point=True,
         passes=objective.design.passes - before,
         trace=tuple(trace),
         minima=(describe(objective, point.theta, point.raw),),
-        row_weights=objective.shares(point.raw),
+        row_weights=point.shares,
         n_features=objective.design.n_features,
     )
 
 
-def minimise_top_sum(objective, theta, *, tol, max_iter=50, record=None) -> Certified:
-    """Return a certified point that is never worse than the start."""
-    raw = objective.raw_prediction(theta)
-    point = Certified(theta, raw, objective.value_at(raw, theta), 0.0)
-    if objective.groups.is_full and objective.loss.has_curvature:
-        step = _newton
-    else:
-        step = _banded(objective)
-    for iteration in range(1, max_iter + 1):
-        theta, weights = step(objective, point)
-        moved = _search(objective, point, theta)
-        bound = max(point.bound, lower_bound(objective, moved.raw, weights(moved)))
-        stuck = moved.value >= point.value * (1 - 1e-15) and bound <= point.bound * (1 + 1e-15)
-        point = Certified(moved.theta, moved.raw, moved.value, bound, iteration)
+def refuse_unknown_pieces(objective: RankedRangeObjective) -> None:
+    """Refuse a loss for which there is no dual bound."""
+    if not objective.loss.has_pieces:
+        raise TypeError(
+            f"a certificate needs a loss that is smooth, or whose pieces are known, and "
+            f"{objective.loss.name} is neither; use trim with certify=False, or a smooth loss"
+        )
+
+
+def minimise_top_sum(
+    objective: RankedRangeObjective,
+    point: Point,
+    *,
+    tol: float,
+    max_iter: int = 50,
+    record: Callable[[Point], None] | None = None,
+) -> Certified:
+    """Return a certified point of a convex objective that is never worse than the start."""
+    found = _constant(objective, point)
+    if found is not None and found.gap <= tol:
+        return found
+    found = Certified(point, 0.0)
+    step = _steps(objective)
+    for _ in range(max_iter):
+        theta, weigh = step(found.point)
+        moved, end = _search(objective, found.point, theta)
+        bound = max(found.bound, lower_bound(objective, end.raw, weigh(end.raw)))
+        stuck = moved.value >= found.point.value and bound <= found.bound
+        found = Certified(moved, bound)
         if record is not None:
-            record(point)
-        if point.gap <= tol:
+            record(moved)
+        if found.gap <= tol or (stuck and not step.widen()):
             break
-        if stuck and not getattr(step, "widen", lambda: False)():
-            break
-    return point
+    return found
 
 
-def _search(objective, point, theta) -> Certified:
-    """Return the best point found on the way to `theta`: a convex line search, without a pass."""
-    raw = objective.raw_prediction(theta)
-    value = objective.value_at(raw, theta)
-    if value <= point.value:
-        return Certified(theta, raw, value, point.bound)
+def _search(
+    objective: RankedRangeObjective, point: Point, theta: FloatArray
+) -> tuple[Point, Point]:
+    """Return the best point met on the way to parameters, and the one to take a bound at.
+
+    A convex line search, in one pass. Where the end is higher by rounding alone, a bound is
+    tighter there: the weights of the rows were made for it.
+    """
+    if not np.isfinite(theta).all():
+        return point, point
+    end = evaluate(objective, theta)
+    if end.value <= point.value:
+        return end, end
     best = point
-    t, direction, draw = 0.5, theta - point.theta, raw - point.raw
+    t, direction, draw = 0.5, theta - point.theta, end.raw - point.raw
     for _ in range(25):
-        at, there = point.theta + t * direction, point.raw + t * draw
-        value = objective.value_at(there, at)
-        if value < best.value:
-            best = Certified(at, there, value, point.bound)
+        there = evaluate(objective, point.theta + t * direction, point.raw + t * draw)
+        if there.value < best.value:
+            best = there
         elif best is not point:
             break
         t /= 2
-    return best
+    return best, end if end.value <= best.value * (1 + 1e-6) else best
 
 
-def _newton(objective, point):
-    """Return the full Newton step of a smooth objective in which nothing is ranked."""
-    weights = objective.shares(point.raw)
-    gradient = objective.subgradient_at(point.raw, point.theta, weights)
-    hessian = objective.curvature_at(point.raw, weights)
-    step = solve_symmetric(hessian)(gradient.ravel()).reshape(objective.shape)
-    return point.theta - step, lambda moved: objective.shares(moved.raw)[:, None]
+def _constant(objective: RankedRangeObjective, point: Point) -> Certified | None:
+    """Return the constant model with its certificate, if it is near and optimal.
+
+    All losses of a class tie there, which is the worst case for everything else.
+    """
+    if objective.strata is None or len(objective.shape) > 1 or objective.groups.is_full:
+        return None
+    if objective.n_samples <= _SHORT or objective.n_parameters > _DENSE:
+        return None
+    if float(np.ptp(point.raw)) > 1:  # so little does a model near the constant one tell apart
+        return None
+    constant = evaluate(objective, constant_model(objective))
+    if point.value < constant.value * (1 - _NEAR_CONSTANT):
+        return None
+    weights = constant_weights(objective, constant.theta)
+    if weights is None:
+        return None
+    values = objective.loss.pieces(objective.y, constant.raw)[0]
+    if values.shape[1] > 1:
+        return None
+    return Certified(constant, lower_bound(objective, constant.raw, weights[:, None]))
 
 
-class _banded:
-    """Sequential quadratic steps: rows near the cut by the interior point method, the rest modelled.
+class _Stepper(Protocol):
+    def __call__(self, point: Point) -> tuple[FloatArray, Weigh]: ...
 
-    Rows whose loss is clearly above the threshold of their group count in full, those clearly
-    below not at all; their number is the price of one step.
+    def widen(self) -> bool: ...
+
+
+def _steps(objective: RankedRangeObjective) -> _Stepper:
+    if objective.n_parameters > _DENSE:
+        return _FirstOrder(objective)
+    if objective.groups.is_full and objective.loss.has_curvature:
+        return _Newton(objective)
+    return Banded(objective)
+
+
+class _Newton:
+    """Newton steps, where the loss is smooth and nothing is ranked."""
+
+    def __init__(self, objective: RankedRangeObjective) -> None:
+        self.objective = objective
+
+    def widen(self) -> bool:
+        return False
+
+    def __call__(self, point: Point) -> tuple[FloatArray, Weigh]:
+        objective = self.objective
+        gradient = objective.subgradient_at(point.raw, point.theta, point.shares)
+        hessian = objective.curvature_at(point.raw, point.shares)
+        step = solve_symmetric(hessian)(gradient.ravel()).reshape(objective.shape)
+        return point.theta - step, lambda raw: objective.shares(raw)[:, None]
+
+
+class _FirstOrder:
+    """Quasi-Newton steps with many parameters, for which no matrix is made.
+
+    Corners and cuts are blurred; the weights of the blur are those of the bound.
     """
 
     def __init__(self, objective: RankedRangeObjective) -> None:
-        self.masses = objective.groups.masses
-        loss = objective.loss
-        n = np.count_nonzero(self.masses)
-        per_parameter = _ROWS[loss.has_curvature]
-        self.size = n if n <= _WHOLE else per_parameter * (objective.n_parameters + 1)
-        self.n = n
+        self.objective = objective
+        self.is_smooth = objective.groups.is_full and objective.loss.has_curvature
+        self.widths = [0.0] if self.is_smooth else list(_WIDTHS)
 
     def widen(self) -> bool:
-        """Take more rows into the band; tell whether there were any more."""
-        if self.size >= self.n:
-            return False
-        self.size *= 2
-        return True
+        self.widths = self.widths[1:]
+        return bool(self.widths)
 
-    def __call__(self, objective, point):
-        loss, design = objective.loss, objective.design
-        smooth = loss.has_curvature
-        pieces, _ = loss.pieces(objective.y, point.raw)
-        top = pieces.max(axis=1)
-        omega = np.zeros(objective.n_samples)
-        full = np.zeros(objective.n_samples)
-        chosen, label, remaining = [], [], []
-        for group in objective.groups:
-            rows = np.arange(objective.n_samples)[group.rows]
-            rows = rows[self.masses[rows] > 0]
-            mass = group.scale * self.masses[rows]
-            omega[rows] = mass
-            if group.is_full and smooth:
-                full[rows] = mass
-                continue
-            near, inside, rest = self._split(group, top[rows], mass, loss.floor)
-            full[rows[inside]] = mass[inside]
-            label += [np.full(len(near), len(remaining))]
-            chosen += [rows[near]]
-            remaining += [rest]
-        band_rows = np.concatenate(chosen)
-        hessian, gradient = self._model(objective, point, full, smooth)
-        band = Band(
-            design.take(band_rows),
-            objective.y[band_rows],
-            loss,
-            omega[band_rows],
-            np.concatenate(label),
-            np.array(remaining),
-            hessian,
-            gradient,
-            point.theta.ravel(),
-            objective.shape,
-        )
-        found = solve_interior(band, point.theta, tol=1e-9)
+    def __call__(self, point: Point) -> tuple[FloatArray, Weigh]:
+        objective = self.objective
+        if self.is_smooth:
+            there = descend(objective, point, tol=1e-12, max_iter=300, precise=True)
+            return there.theta, lambda raw: objective.shares(raw)[:, None]
+        width = self.widths[0] * float(objective.losses(point.raw).mean())
+        blurred = Blurred.of(objective.smoothed(width), width)
+        start = evaluate(blurred, point.theta, point.raw)
+        there = descend(blurred, start, tol=1e-9, max_iter=300, precise=True)
 
-        def weights(moved):
-            spread = np.zeros_like(pieces)
-            if full.any():
-                largest = loss.pieces(objective.y, moved.raw)[0].argmax(axis=1)
-                spread[np.arange(len(spread)), largest] = full
-            spread[band_rows] = found.weights
-            return spread
+        def weigh(raw: FloatArray) -> FloatArray:
+            weights = np.zeros(objective.loss.pieces(objective.y, raw)[0].shape)
+            weights[:, 0] = blurred.value_and_shares_at(raw, there.theta)[1]
+            return weights
 
-        return found.theta, weights
-
-    def _split(self, group: Group, top, mass, floor):
-        """Return the rows near the cut, those surely above it, and what the near ones count."""
-        total = group.scale * group.width
-        size = min(max(int(np.ceil(self.size * len(top) / self.n)), 2), len(top))
-        if size == len(top):
-            order = np.arange(size)
-            return order, order[:0], np.inf if group.is_full else total
-        # Losses below the floor add nothing, so the cut lies above it.
-        cut = float(mass[top > floor].sum())
-        cut = cut if group.is_full else min(cut, total)
-        whole, half = float(mass.sum()), 0.5 * size / len(top) * float(mass.sum())
-        first = min(max(cut - half, 0.0), whole - 2 * half)
-        upper = kth_largest(top, Mass(first), sample_weight=mass) if first > 0 else np.inf
-        lower = kth_largest(top, Mass(first + 2 * half), sample_weight=mass)
-        near = np.flatnonzero((top <= upper) & (top >= lower))
-        inside = np.flatnonzero(top > upper)
-        if len(near) > 4 * size:  # a block of ties: any way to break it will do
-            order = np.argsort(-top, kind="stable")
-            begin = int(np.searchsorted(np.cumsum(mass[order]), first))
-            near, inside = order[begin : begin + size], order[:begin]
-        rest = total - float(mass[inside].sum())
-        return near, inside, np.inf if group.is_full else rest
-
-    def _model(self, objective, point, full, smooth):
-        """Return the quadratic model of the rows that count in full, and of the ridge."""
-        gradient = objective.ridge_gradient(point.theta).ravel()
-        hessian = np.diag(objective.ridge_diagonal)
-        if full.any():
-            residual = objective.weighted_gradient(point.raw, full)
-            gradient = gradient + objective.design.pull(residual).ravel()
-            if smooth:
-                hessian = objective.curvature_at(point.raw, full)
-        return hessian, gradient
+        return there.theta, weigh

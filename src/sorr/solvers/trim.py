@@ -26,9 +26,10 @@ from sorr.solvers.base import (
     as_start,
     describe,
 )
+from sorr.solvers.blur import sharpen, sharpens
 from sorr.solvers.degenerate import refuse_droppable_class
 from sorr.solvers.fast import Point, descend, evaluate
-from sorr.solvers.topsum import Certified, minimise_top_sum
+from sorr.solvers.topsum import minimise_top_sum, refuse_unknown_pieces
 
 __all__ = ["trim"]
 
@@ -80,6 +81,10 @@ class _Search:
             rng=self.rng,
             record=lambda p: self.record(number, "fast", p.value),
         )
+        if sharpens(self.objective):
+            point = sharpen(
+                self.objective, point, record=lambda p: self.record(number, "fast", p.value)
+            )
         if certify:
             self.found.append(self.concentrate(number, point))
         else:
@@ -91,13 +96,13 @@ class _Search:
         patient = self.objective.n_samples <= _SHORT
         for _ in range(self.max_iter):
             majoriser = self.objective.trimmed(point.raw)
-            lower = minimise_top_sum(majoriser, point.theta, tol=inner)
-            moved = evaluate(self.objective, lower.theta, lower.raw)
+            lower = minimise_top_sum(majoriser, evaluate(majoriser, point.theta, point.raw), tol=inner)
+            moved = evaluate(self.objective, lower.point.theta, lower.point.raw)
             if moved.value > point.value:  # by rounding alone
                 moved = point
             decrease = (point.value - moved.value) / max(moved.value, _TINY)
             gap = lower.gap
-            fixed = lower.value - moved.value <= _TOUCHES * max(moved.value, _TINY)
+            fixed = lower.point.value - moved.value <= _TOUCHES * max(moved.value, _TINY)
             settled = fixed or (decrease < self.tol and not patient)
             if settled and (gap <= self.tol or inner <= self.tol):
                 self.record(number, "trim", moved.value)

@@ -1,0 +1,81 @@
+r"""A soft way to drop rows: outliers fade instead of being cut, and the fading gets sharper.
+
+With the top sum of the dropped rows smoothed,
+
+.. math:: \phi_m^\tau(s) = \max_{0 \le p \le 1, \ \sum_i \omega_i p_i = m}
+    \sum_i \omega_i \big( p_i s_i - \tfrac{\tau}{2} p_i^2 \big),
+    \qquad p_i = \operatorname{clip}((s_i - \lambda) / \tau, 0, 1),
+
+a row near the cut pulls in part. Few local minima are left at a large heat :math:`\tau`; following one
+down to a small heat leads to a deep minimum of the objective more often than starting there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sorr.objectives import RankedRangeObjective
+from sorr.objectives.design import FloatArray
+from sorr.solvers.blur import clipped_parts
+from sorr.solvers.fast import Memory, Point, descend, evaluate
+
+__all__ = ["anneal"]
+
+_HEATS = (4.0, 1.5, 0.5, 0.15)  # relative to the mean loss at the start
+_STEPS = 30  # at most, at each heat
+
+
+class _Heated(RankedRangeObjective):
+    """An objective whose dropped rows are weighed softly."""
+
+    heat: float
+    _kept: RankedRangeObjective
+
+    @classmethod
+    def of(cls, objective: RankedRangeObjective, heat: float) -> _Heated:
+        heated = cls.__new__(cls)
+        heated.__dict__.update(objective.__dict__)
+        heated.heat = heat
+        heated._kept = objective.convex_parts()[0]
+        return heated
+
+    def smoothed(self, width: float) -> _Heated:
+        return self.of(super().smoothed(width), self.heat)
+
+    def value_and_shares_at(self, raw: FloatArray, theta: FloatArray) -> tuple[float, FloatArray]:
+        losses = self.losses(raw)
+        shares = self._kept.groups.shares(losses)
+        saved, masses = 0.0, self.groups.masses
+        for group in self.groups:
+            if group.m > 0:
+                mass = masses[group.rows]
+                part = _faded(losses[group.rows], mass, group.m, self.heat)
+                shares[group.rows] -= (group.scale * mass * part).astype(shares.dtype)
+                saved += group.scale * float(mass @ (part * part))
+        value = float(shares @ losses) + self.heat / 2 * saved
+        return value + self.ridge(theta), shares
+
+
+def anneal(
+    objective: RankedRangeObjective, point: Point, rng: np.random.Generator
+) -> Point:
+    """Return a point of the objective reached through soft versions of it."""
+    scale, memory = float(objective.losses(point.raw).mean()), Memory()
+    for heat in _HEATS:
+        heated = _Heated.of(objective, heat * scale)
+        there = descend(
+            heated,
+            evaluate(heated, point.theta, point.raw),
+            tol=2e-4,
+            max_iter=_STEPS,
+            rng=rng,
+            memory=memory,
+        )
+        point = evaluate(objective, there.theta, there.raw)
+    return point
+
+
+def _faded(losses: FloatArray, mass: FloatArray, m: float, heat: float) -> FloatArray:
+    """Return which part of each row is dropped, a mass of m in all."""
+    low, high = float(losses.min()), float(losses.max())
+    return clipped_parts(losses, mass, m, (low - heat, high), heat)

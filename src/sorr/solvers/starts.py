@@ -1,0 +1,166 @@
+"""Where to start: many cheap candidates on a sample of the rows, of which the best few are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from sorr.objectives import RankedRangeObjective
+from sorr.objectives.design import FloatArray
+from sorr.solvers.first_order import HEATS, first_order_starts
+from sorr.solvers.base import Progress, Step, as_generator
+from sorr.solvers.batch import Batch, Stage
+from sorr.solvers.subsample import subsample
+
+__all__ = ["average_fit", "candidates", "distinct", "find_starts", "is_small"]
+
+_LARGEST = 64  # parameters up to which Newton steps of many candidates are cheap
+_SMALLEST_SAMPLE, _LARGEST_SAMPLE = 1000, 8000
+_SURVIVORS = 16
+
+_FIRST = (Stage(0.5, 0.5),) * 3
+_SECOND = tuple(map(Stage, np.geomspace(0.5, 0.05, 22), np.geomspace(0.5, 0.002, 22)))
+_ANNEALED = tuple(Stage(0.5, 0.5, heat) for heat in HEATS for _ in range(4))
+
+
+def find_starts(
+    objective: RankedRangeObjective,
+    *,
+    n_starts: int = 128,
+    keep: int = 3,
+    sample_size: int | None = None,
+    random_state: int | np.random.Generator | None = None,
+    progress: Progress | None = None,
+) -> list[FloatArray]:
+    """Return distinct starting points near low local minima, the best first.
+
+    All candidates are compared on one sample of the rows. With one output and few parameters
+    they are `n_starts` random directions and fits to a few rows, which take three concentration
+    steps; the best go on, together with annealed ones. Otherwise they are the average-loss fit,
+    zero and an annealed fit. The points are not polished.
+
+    Parameters
+    ----------
+    objective : RankedRangeObjective
+    n_starts : int, default=128
+        How many candidates to try.
+    keep : int, default=3
+        How many to return, at most: one if the objective is convex.
+    sample_size : int, optional
+        On how many rows; by default 1000, or 20 times the number of parameters if that is more.
+        With no more rows than that, all are used, with the ranks of the objective.
+    random_state : int, Generator or None
+        What the candidates are drawn from: the same seed gives the same starts.
+    progress : callable, optional
+        Called with a `Step` for each point that is returned.
+
+    Returns
+    -------
+    list of ndarray
+        Parameters of the objective, by ascending objective over all rows.
+    """
+    rng = as_generator(random_state)
+    if sample_size is None:
+        size = max(_SMALLEST_SAMPLE, 20 * objective.design.n_parameters)
+        sample_size = min(size, _LARGEST_SAMPLE)
+    sample = subsample(objective, sample_size, rng)
+    if is_small(objective):
+        found = _batched(sample, n_starts, keep, rng)
+    else:
+        found = first_order_starts(sample)[:keep]
+    values = [objective.value(theta) for theta in found]
+    starts = [found[i] for i in np.argsort(values, kind="stable")]
+    if progress is not None:
+        for i, value in enumerate(sorted(values)):
+            progress(Step(i, "starts", value, objective.design.passes))
+    return starts
+
+
+def is_small(objective: RankedRangeObjective) -> bool:
+    """Tell whether Newton steps of many candidates at once are possible and cheap."""
+    return len(objective.shape) == 1 and objective.n_parameters <= _LARGEST
+
+
+def distinct(
+    values: Sequence[float] | FloatArray,
+    points: Sequence[FloatArray] | FloatArray,
+    *,
+    rtol: float = 1e-6,
+    distance: float = 1e-3,
+) -> list[int]:
+    """Return the indices of different solutions, the one with the lowest value first.
+
+    Two are the same if their values differ by no more than `rtol`, and their points by no more
+    than `distance`, both relative to the better of the two. Raw predictions make better points
+    than parameters, which depend on how columns are scaled.
+    """
+    kept: list[int] = []
+    for i in np.argsort(values, kind="stable").tolist():
+        for j in kept:
+            apart = np.linalg.norm(points[i] - points[j]) > distance * np.linalg.norm(points[j])
+            if not apart and values[i] - values[j] <= rtol * abs(values[j]):
+                break
+        else:
+            kept.append(i)
+    return kept
+
+
+def average_fit(batch: Batch) -> FloatArray:
+    """Return the candidate that fits all rows, none of them dropped: a matrix of one row."""
+    cells = batch.cells(1)
+    mass = np.array([[group.mass for group in batch.objective.groups]])
+    share = cells.scale * (cells.k - cells.m)
+    whole = cells._replace(m=np.zeros_like(mass), k=mass, scale=share / mass)
+    return batch.descend(batch.frame.constant(1), whole, _SECOND[::2])[0]
+
+
+def candidates(batch: Batch, size: int, rng: np.random.Generator) -> FloatArray:
+    """Return random candidates: half of them directions, half fits to a few rows."""
+    frame = batch.frame
+    D = frame.rows.shape[1]
+    T = rng.standard_normal((size, D))
+    T *= frame.reach / np.linalg.norm(T, axis=1, keepdims=True)
+    T += frame.constant(1)
+    strata = batch.objective.strata
+    if strata is None:
+        pools, numbers = [np.arange(len(batch.y))], [D + 1]
+    else:
+        strata = strata[batch.index]
+        pools, numbers = [np.flatnonzero(strata == label) for label in np.unique(strata)], [2, 3]
+    for i, number in enumerate(numbers):
+        which = np.arange(i, size // 2, len(numbers))
+        picked = np.hstack([rng.choice(pool, (len(which), number)) for pool in pools])
+        T[which] = _exact_fits(batch, picked)
+    return T
+
+
+def _exact_fits(batch: Batch, picked: npt.NDArray[np.intp]) -> FloatArray:
+    """Return the smallest candidates that predict the targets of some rows: one set in a row.
+
+    A target that is a class has the sign of the raw prediction it asks for.
+    """
+    A = batch.frame.rows[picked]
+    gram = A @ A.transpose(0, 2, 1) + 1e-3 * np.eye(A.shape[1])
+    wanted = batch.y[picked] - batch.frame.level
+    part = np.linalg.solve(gram, wanted[:, :, None])
+    return (A.transpose(0, 2, 1) @ part)[:, :, 0] + batch.frame.constant(1)
+
+
+def _batched(
+    sample: RankedRangeObjective, n_starts: int, keep: int, rng: np.random.Generator
+) -> list[FloatArray]:
+    batch = Batch(sample)
+    average = average_fit(batch)
+    if sample.is_convex:
+        return [batch.frame.original(batch.descend(average, batch.cells(1), _SECOND)[0][0])]
+    T = np.vstack([average, candidates(batch, n_starts, rng)])
+    T, values = batch.descend(T, batch.cells(len(T)), _FIRST)
+    survivors = T[np.argsort(values, kind="stable")[:_SURVIVORS]]
+    hot = np.vstack([average, batch.frame.constant(1), T[1:3]])
+    hot = batch.descend(hot, batch.cells(len(hot)), _ANNEALED)[0]
+    T = np.vstack([survivors, hot])
+    T, values = batch.descend(T, batch.cells(len(T)), _SECOND)
+    kept = distinct(values, T @ batch.frame.rows.T, rtol=0.1, distance=0.05)
+    return list(batch.frame.original(T[kept[:keep]]))

@@ -1,0 +1,590 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.optimize import linprog
+from sklearn.linear_model import LogisticRegression
+
+from sorr.objectives import RankedRangeObjective
+from sorr.solvers.base import Status
+from sorr.solvers.dca import dca
+from sorr.solvers.schedule import KSchedule
+from sorr.solvers.stochastic import Sampled, _Slopes, step_sizes
+
+INNER = ["stochastic", "deterministic", "minibatch"]
+LOSSES = ["logistic", "hinge", "squared", "absolute", "softmax", "multiclass_hinge"]
+each_inner = pytest.mark.parametrize("inner", INNER)
+
+
+def problem(loss="logistic", n=120, d=3, seed=0, wrong=0.1, **options):
+    """Return rows that a linear predictor explains, but for some wrong targets."""
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((n, d))
+    score = X @ random.standard_normal(d) + 0.3 * random.standard_normal(n)
+    flipped = random.random(n) < wrong
+    if loss in ("softmax", "multiclass_hinge"):
+        y = np.digitize(np.where(flipped, -score, score), [-0.5, 0.5])
+    elif loss in ("squared", "absolute"):
+        y = np.where(flipped, score + 10, score)
+    else:
+        y = np.where(flipped, -1, 1) * np.where(score > 0, 1.0, -1.0)
+    options.setdefault("C", 10.0)
+    return RankedRangeObjective(X, y, loss, **options)
+
+
+SHAPES = {
+    "average": {},
+    "top": {"k": 60},
+    "trimmed": {"m": 15},
+    "ranked range": {"m": 15, "k": 80},
+    "groups": {"m": 0.1, "k": 0.8, "groups": np.arange(120) % 3},
+    "weights": {"m": 0.1, "k": 0.7, "sample_weight": np.random.default_rng(1).random(120)},
+    "weighted groups": {
+        "m": {0: 0, 1: 0.2},
+        "k": {0: 0.5, 1: None},
+        "groups": np.arange(120) % 2,
+        "sample_weight": np.random.default_rng(2).integers(0, 3, 120),
+    },
+}
+each_shape = pytest.mark.parametrize("options", SHAPES.values(), ids=SHAPES)
+
+
+# -- the deterministic steps --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@each_shape
+def test_deterministic_steps_never_raise_the_objective(loss, options):
+    objective = problem(loss, **options)
+    for start in (None, np.random.default_rng(3).standard_normal(objective.shape)):
+        solution = dca(objective, start=start, inner="deterministic", outer_steps=6)
+        values = [step.objective for step in solution.trace]
+        assert np.all(np.diff(values) <= 0)
+        assert values[-1] < values[0]
+        assert solution.objective == values[-1]
+
+
+def test_of_all_rows_the_minimum_is_that_of_logistic_regression():
+    objective = problem(C=3.0)
+    model = LogisticRegression(C=3.0 / 120, tol=1e-10, max_iter=1000)
+    model.fit(objective.design.X, objective.y)
+    solution = dca(objective, inner="deterministic")
+    assert solution.status is Status.CONVERGED
+    assert_allclose(solution.coef, model.coef_.ravel(), rtol=1e-4)
+    assert_allclose(solution.intercept, model.intercept_[0], rtol=1e-4)
+
+
+@pytest.mark.parametrize("k", [1, 7, 25, 40])
+def test_of_the_top_k_hinge_losses_the_minimum_is_that_of_a_linear_program(k):
+    objective = problem("hinge", n=40, d=2, wrong=0.3, k=k, C=np.inf)
+    X, y = objective.design.X, objective.y
+    # min lam + mean over k of xi, with xi_i >= s_i - lam, s_i >= 1 - y_i (x_i w + b), s_i >= 0
+    rows = -y[:, None] * np.column_stack([X, np.ones(40)])
+    one, eye = np.ones((40, 1)), np.eye(40)
+    bounds = np.block([[rows, -one, -eye], [np.zeros((40, 3)), -one, -eye]])
+    program = linprog(
+        np.r_[np.zeros(3), 1.0, np.full(40, 1 / k)],
+        A_ub=bounds,
+        b_ub=np.r_[-np.ones(40), np.zeros(40)],
+        bounds=[(None, None)] * 4 + [(0, None)] * 40,
+    )
+    solution = dca(objective, inner="deterministic", inner_steps=2000)
+    assert program.status == 0
+    assert solution.objective >= program.fun - 1e-9
+    assert_allclose(solution.objective, program.fun, rtol=1e-5)  # of a method without certificate
+
+
+def test_outliers_are_dropped_and_a_line_without_them_is_found():
+    X = np.arange(12.0)[:, None]
+    y = 2 * X[:, 0] + 1
+    y[[2, 9]] += [50, -70]
+    objective = RankedRangeObjective(X, y, "squared", m=2, C=np.inf)
+    solution = dca(objective, inner="deterministic")
+    assert_allclose(solution.theta, [2, 1], rtol=1e-4)
+    assert_allclose(solution.row_weights, np.where(np.isin(np.arange(12), [2, 9]), 0, 0.1))
+    assert solution.minima[0].dropped == {None: 2.0}
+
+
+@each_shape
+def test_from_a_solution_there_is_no_further_step(options):
+    objective = problem(**options)
+    found = dca(objective, inner="deterministic", tol=1e-9, outer_steps=500)
+    again = dca(objective, inner="deterministic", tol=1e-9, start=found.theta)
+    assert found.status is again.status is Status.CONVERGED
+    assert_allclose(again.objective, found.objective, rtol=1e-7)
+
+
+def test_a_row_of_weight_two_is_two_rows():
+    weight = np.random.default_rng(4).integers(0, 4, 120)
+    one = problem(m=20, k=150, sample_weight=weight)
+    X, y = np.repeat(one.design.X, weight, axis=0), np.repeat(one.y, weight)
+    copies = RankedRangeObjective(X, y, m=20, k=150, C=10.0)
+    solutions = [dca(objective, inner="deterministic") for objective in (one, copies)]
+    assert_allclose(solutions[0].objective, solutions[1].objective, rtol=1e-6)
+
+
+# -- steps on some of the rows ------------------------------------------------------------------
+
+
+def outer_problem(objective, theta, level, theta_hat):
+    """Return the function of theta and lambda that an outer step minimises, by loops."""
+    losses = objective.losses(objective.raw_prediction(theta))
+    value = np.sum(theta[:-1] ** 2) / (2 * objective.C) - np.sum(theta * theta_hat)
+    for number, group in enumerate(objective.groups):
+        rows = np.arange(objective.n_samples)[group.rows]
+        excess = sum(objective.groups.masses[i] * max(losses[i] - level[number], 0) for i in rows)
+        value += group.scale * (group.k * level[number] + excess)
+    return value
+
+
+def differences(function, point, step=1e-6):
+    slope = np.empty(point.size)
+    for i in range(point.size):
+        shift = np.zeros(point.size)
+        shift[i] = step
+        shift = shift.reshape(point.shape)
+        slope[i] = (function(point + shift) - function(point - shift)) / (2 * step)
+    return slope.reshape(point.shape)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@each_shape
+def test_the_mean_of_the_step_over_the_rows_is_the_slope_of_the_outer_problem(loss, options):
+    objective = problem(loss, **options)
+    random = np.random.default_rng(5)
+    theta, theta_hat = random.standard_normal((2, *objective.shape))
+    sampled = Sampled(objective)
+    # In between two losses, so that the function has a slope; far enough to rank some above.
+    level = sampled.thresholds(objective.raw_prediction(theta)) + 1e-3
+    mean, mean_level = np.zeros(objective.shape), np.zeros(len(level))
+    for i in range(objective.n_samples):
+        row = slice(i, i + 1)
+        batch = sampled._batch(
+            objective.design.X[row], objective.y[row], sampled.group[row], np.array([sampled.total])
+        )
+        step, step_level = sampled.direction(batch, theta, level, theta_hat)
+        mean += sampled.mass[i] / sampled.total * step
+        mean_level += sampled.mass[i] / sampled.total * step_level
+    slope = differences(lambda at: outer_problem(objective, at, level, theta_hat), theta)
+    slope_level = differences(lambda at: outer_problem(objective, theta, at, theta_hat), level)
+    assert_allclose(mean, slope, rtol=1e-5, atol=1e-7)  # of a difference over 1e-6
+    assert_allclose(mean_level, slope_level, rtol=1e-5, atol=1e-7)
+    (whole,) = sampled.batches(1, 10_000, random)
+    everything = sampled.direction(whole, theta, level, theta_hat)
+    assert_allclose(everything[0], mean, rtol=1e-9, atol=1e-12)
+    assert_allclose(everything[1], mean_level, rtol=1e-9, atol=1e-12)
+
+
+def test_rows_are_drawn_in_proportion_to_their_mass():
+    weight = np.array([0.0, 1.0, 3.0, 0.0, 6.0, 0.0])
+    X = np.arange(6.0)[:, None]
+    objective = RankedRangeObjective(X, np.ones(6), "hinge", sample_weight=weight)
+    draws = Sampled(objective).batches(5000, 2, np.random.default_rng(6))
+    rows = np.concatenate([batch.X[:, 0] for batch in draws]).astype(int)
+    share = np.bincount(rows, minlength=6) / 10_000
+    assert_array_equal(share[[0, 3, 5]], 0)
+    assert_allclose(share, weight / 10, atol=0.02)  # four standard deviations of 10000 draws
+
+
+@each_shape
+def test_thresholds_minimise_the_outer_problem(options):
+    objective = problem(**options)
+    theta = np.random.default_rng(7).standard_normal(objective.shape)
+    level = Sampled(objective).thresholds(objective.raw_prediction(theta))
+    best = outer_problem(objective, theta, level, 0 * theta)
+    assert_allclose(best, objective.convex_parts()[0].value(theta), rtol=1e-12)
+
+
+@pytest.mark.parametrize("inner", ["stochastic", "minibatch"])
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "softmax"])
+@pytest.mark.parametrize("shape", ["average", "trimmed", "groups", "weights"])
+def test_noisy_steps_come_close_to_the_exact_ones(inner, loss, shape):
+    objective = problem(loss, **SHAPES[shape], seed=1)
+    exact = dca(objective, inner="deterministic").objective
+    effort = {"outer_steps": 15} if inner == "stochastic" else {"batch_size": 16}
+    noisy = dca(objective, inner=inner, random_state=0, **effort)
+    start = objective.value(np.zeros(objective.shape))
+    # Steps with noise, of a limited number: a twentieth of the way is left to them.
+    assert noisy.objective - exact < 0.05 * (start - exact)
+
+
+def test_a_batch_of_all_rows_makes_steps_without_noise():
+    objective = problem(m=15, k=80)
+    runs = [
+        dca(objective, batch_size=120, inner_steps=50, outer_steps=3, random_state=seed)
+        for seed in (0, 1)
+    ]
+    assert_array_equal(runs[0].theta, runs[1].theta)
+    assert runs[0].objective < objective.value(np.zeros(4))
+
+
+@pytest.mark.parametrize("inner", ["stochastic", "minibatch"])
+def test_the_number_of_the_step_goes_on_between_outer_steps_only_in_small_ones(inner):
+    numbers = []
+
+    def length(number):
+        numbers.append(number)
+        return 1e-3
+
+    dca(problem(m=5), inner=inner, step_size=length, inner_steps=4, outer_steps=3, tol=0)
+    again = [0, 1, 2, 3] * 3
+    assert numbers == (again if inner == "stochastic" else list(range(12)))
+
+
+def test_the_default_steps_shorten_as_the_square_root_and_suit_the_scale_of_the_rows():
+    objective = problem(m=15, k=80)
+    sizes = step_sizes(objective, None, 1)
+    assert_allclose([sizes(3), sizes(99)], [sizes(0) / 2, sizes(0) / 10])
+    assert step_sizes(objective, None, 64)(0) > 1.5 * sizes(0)
+    large = RankedRangeObjective(10 * objective.design.X, objective.y, fit_intercept=False)
+    plain = RankedRangeObjective(objective.design.X, objective.y, fit_intercept=False)
+    assert_allclose(step_sizes(large, None, 8)(0), step_sizes(plain, None, 8)(0) / 100)
+
+
+def test_steps_that_diverge_are_reported_with_a_way_out():
+    with pytest.raises(FloatingPointError, match=r"after 1 outer steps.*lower step_size"):
+        dca(problem("squared"), step_size=1e3, random_state=0)
+
+
+# -- small outer steps --------------------------------------------------------------------------
+
+
+@each_shape
+def test_slopes_refreshed_in_one_batch_of_all_rows_are_those_of_the_paper(options):
+    objective = problem(**options)
+    old, new = np.random.default_rng(8).standard_normal((2, *objective.shape))
+    slopes = _Slopes(Sampled(objective), objective.raw_prediction(old))
+    tangent = objective.convex_parts()[1]
+    assert_allclose(slopes.theta_hat, tangent.value_and_subgradient(old)[1], atol=1e-12)
+    slopes.refresh(np.random.default_rng(9).permutation(120), new)
+    assert_allclose(slopes.theta_hat, tangent.value_and_subgradient(new)[1], atol=1e-12)
+
+
+def test_slopes_of_rows_that_were_not_seen_again_stay():
+    objective = problem(m=30)
+    old, new = np.random.default_rng(8).standard_normal((2, 4))
+    slopes = _Slopes(Sampled(objective), objective.raw_prediction(old))
+    before = slopes._each.copy()
+    rows = np.arange(40)
+    slopes.refresh(rows, new)
+    assert_array_equal(slopes._each[40:], before[40:])
+    assert_allclose(slopes.theta_hat, objective.design.pull(slopes._each), atol=1e-12)
+    # Of the 40 rows ranked among themselves, a quarter is above rank m.
+    losses = objective.losses(objective.raw_prediction(new))[rows]
+    assert_array_equal(slopes._each[rows] != 0, losses >= np.sort(losses)[30])
+
+
+def test_small_outer_steps_read_a_number_of_rows_that_does_not_grow_with_the_data():
+    for n in (20_000, 40_000):
+        objective = problem(n=n, m=0.1)
+        passes = [
+            dca(objective, inner="minibatch", outer_steps=steps, batch_size=50).passes
+            for steps in (10, 20)
+        ]
+        assert_allclose((passes[1] - passes[0]) * n, 10 * 50 * 11 * 2)  # predict, then pull
+        assert passes[0] < 5
+
+
+def test_the_objective_is_traced_once_in_as_many_rows_as_there_are():
+    objective = problem(m=15)
+    solution = dca(objective, inner="minibatch", outer_steps=40, batch_size=10, inner_steps=2)
+    # 30 rows in each outer step, 120 in all: the start, then every fourth
+    assert len(solution.trace) == 1 + 10
+
+
+# -- ties ---------------------------------------------------------------------------------------
+
+
+@each_inner
+def test_a_complete_tie_between_two_classes_is_left(inner):
+    objective = RankedRangeObjective(
+        np.ones((6, 1)), [1, 1, 1, -1, -1, -1], m=3, C=100.0, fit_intercept=False
+    )
+    # Ties shared, all slopes cancel at zero; with either class dropped the other is fitted.
+    solution = dca(objective, inner=inner, random_state=0, tol=1e-4)
+    assert solution.objective < 0.5 * np.log(2)
+
+
+@each_inner
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
+def test_zero_is_left_where_few_ranks_are_kept(inner, loss):
+    objective = problem(loss, n=200, m=25, k=100, wrong=0.05)
+    at_zero = objective.value(np.zeros(4))
+    solution = dca(objective, inner=inner, random_state=0, outer_steps=300)
+    assert solution.objective < 0.8 * at_zero
+
+
+# -- selection, restarts, schedules -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("inner", INNER)
+def test_the_point_of_highest_score_is_returned(inner):
+    objective, seen = problem(m=15), []
+    target = 0.5 * dca(objective, inner="deterministic").theta
+
+    def score(theta):
+        seen.append((-float(np.linalg.norm(theta - target)), theta.copy()))
+        return seen[-1][0]
+
+    solution = dca(objective, inner=inner, validation=score, outer_steps=4, random_state=0)
+    scores = [value for value, _ in seen]
+    assert_array_equal(solution.theta, seen[int(np.argmax(scores))][1])
+    assert max(scores) > scores[-1]
+    assert_allclose(solution.objective, objective.value(solution.theta))
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_scores_are_taken_after_every_so_many_inner_steps(every):
+    calls = []
+    dca(
+        problem(m=15),
+        validation=lambda theta: calls.append(theta) or 0.0,
+        validate_every=every,
+        inner_steps=7,
+        outer_steps=3,
+        random_state=0,
+        tol=0,
+    )
+    assert len(calls) == 21 // every
+
+
+def test_a_restart_keeps_the_slope_only():
+    start = np.full(4, 0.3)
+    objective = problem(m=15)
+    seen = []
+    dca(
+        objective,
+        start=start,
+        restart=True,
+        validation=lambda theta: seen.append(theta) or 0.0,
+        step_size=0.1,
+        batch_size=120,
+        inner_steps=5,
+        outer_steps=2,
+        tol=0,
+    )
+    tangent = objective.convex_parts()[1]
+    sampled = Sampled(objective)
+    (whole,) = sampled.batches(1, 120, np.random.default_rng(0))
+    level = sampled.thresholds(objective.raw_prediction(start))
+    for first, at in ((seen[0], start), (seen[5], seen[4])):
+        theta_hat = tangent.value_and_subgradient(at)[1]
+        down = sampled.direction(whole, start, level, theta_hat)[0]
+        assert_allclose(first, start - 0.1 * down, rtol=1e-12)
+    assert np.abs(seen[0] - seen[5]).max() > 1e-6
+
+
+def test_with_restarts_deterministic_steps_end_where_they_would_without():
+    objective = problem(m=15)
+    plain, again = (
+        dca(objective, inner="deterministic", restart=restart) for restart in (False, True)
+    )
+    assert_allclose(again.objective, plain.objective, rtol=1e-4)  # both stop at a relative 1e-6
+
+
+@each_inner
+def test_a_schedule_lowers_k_as_the_accuracy_rises(inner):
+    objective = problem(n=200, wrong=0.0, m=2, C=1e3)
+    steps = []
+    solution = dca(
+        objective,
+        inner=inner,
+        k_schedule=KSchedule((0.7,), (0.25,)),
+        random_state=0,
+        progress=steps.append,
+        outer_steps=3 if inner != "minibatch" else 30,
+    )
+    raw = objective.raw_prediction(solution.theta)
+    assert objective.loss.is_right(objective.y, raw).mean() > 0.9
+    assert_allclose(solution.objective, objective.value_at(raw, solution.theta))
+    hardest = problem(n=200, wrong=0.0, m=2, k=50, C=1e3)
+    assert_allclose(steps[-1].objective, hardest.value(solution.theta), rtol=0.1)
+    assert steps[-1].objective > 1.5 * objective.value(solution.theta)
+
+
+def test_a_level_once_reached_counts_as_reached():
+    objective = problem(n=200, wrong=0.0, m=2)
+    right = dca(objective, inner="deterministic").theta
+    tight = objective.with_groups(KSchedule.PAPER.groups(objective.groups, 0.96))
+    # From the right answer a step in the wrong direction, which unlearns it.
+    steps = []
+    dca(
+        objective,
+        start=right,
+        step_size=lambda number: 0.0 if number else -100.0,
+        inner_steps=1,
+        outer_steps=2,
+        batch_size=200,
+        k_schedule=KSchedule.PAPER,
+        progress=steps.append,
+    )
+    wrong = -right
+    assert objective.loss.is_right(objective.y, objective.raw_prediction(right)).mean() > 0.96
+    assert objective.loss.is_right(objective.y, objective.raw_prediction(wrong)).mean() < 0.1
+    assert steps[1].objective > 2 * tight.value(right)
+    assert len(steps) == 3
+
+
+def test_a_schedule_needs_classes():
+    with pytest.raises(TypeError, match="squared predicts no class"):
+        dca(problem("squared"), k_schedule=KSchedule.PAPER)
+
+
+def test_the_protocol_of_the_authors_runs():
+    objective, held_out = problem(m=15, k=80), problem(seed=0, n=240)
+
+    def accuracy(theta):
+        return float(held_out.loss.is_right(held_out.y, held_out.raw_prediction(theta)).mean())
+
+    solution = dca(
+        objective,
+        batch_size=120,
+        step_size=0.01,
+        inner_steps=200,
+        outer_steps=5,
+        restart=True,
+        validation=accuracy,
+        validate_every=20,
+    )
+    assert accuracy(solution.theta) > 0.8
+
+
+# -- what comes out -----------------------------------------------------------------------------
+
+
+@each_inner
+@each_shape
+def test_the_solution_describes_the_objective_that_was_given(inner, options):
+    objective, steps = problem(**options), []
+    solution = dca(objective, inner=inner, random_state=0, outer_steps=4, progress=steps.append)
+    assert_allclose(solution.objective, objective.value(solution.theta), rtol=1e-14)
+    raw = objective.raw_prediction(solution.theta)
+    assert_array_equal(solution.row_weights, objective.shares(raw))
+    assert solution.gap == np.inf
+    assert solution.passes > 0
+    assert not solution.fixed_point
+    assert solution.trace == tuple(steps)
+    assert {(step.start, step.phase) for step in steps} == {(0, "dca")}
+    assert np.all(np.diff([step.passes for step in steps]) > 0)
+    assert_array_equal(solution.minima[0].theta, solution.theta)
+    assert_allclose(
+        sum(solution.minima[0].dropped.values()), sum(group.m for group in objective.groups)
+    )
+    assert solution.coef.shape == (3,)
+    assert solution.intercept.shape == ()
+
+
+@pytest.mark.parametrize("inner", INNER)
+def test_without_scores_the_lowest_point_of_the_trace_is_returned(inner):
+    solution = dca(problem("hinge", m=15), inner=inner, random_state=3, outer_steps=12)
+    assert_allclose(solution.objective, min(step.objective for step in solution.trace))
+
+
+@each_inner
+def test_the_same_seed_gives_the_same_result(inner):
+    objective = problem(m=15, k=80)
+    once, twice = (dca(objective, inner=inner, random_state=7, outer_steps=3) for _ in range(2))
+    assert_array_equal(once.theta, twice.theta)
+    assert once.trace[1:] == twice.trace[1:]
+    if inner != "deterministic":
+        other = dca(objective, inner=inner, random_state=8, outer_steps=3)
+        assert np.abs(other.theta - once.theta).max() > 1e-6
+
+
+@each_inner
+@pytest.mark.parametrize("loss", ["logistic", "softmax"])
+def test_sparse_rows_give_what_dense_ones_give(inner, loss):
+    objective = problem(loss, m=0.1, k=0.8)
+    X = np.where(np.abs(objective.design.X) > 0.4, objective.design.X, 0)
+    options = {"m": 0.1, "k": 0.8, "C": 10.0}
+    solutions = [
+        dca(
+            RankedRangeObjective(form(X), objective.y, loss, **options),
+            inner=inner,
+            random_state=0,
+            outer_steps=2,
+            inner_steps=20,
+        )
+        for form in (np.asarray, sparse.csr_array)
+    ]
+    assert_allclose(solutions[1].theta, solutions[0].theta, rtol=1e-6, atol=1e-9)
+
+
+def test_wide_sparse_rows_are_not_made_dense():
+    random = np.random.default_rng(10)
+    X = sparse.random_array((50, 300_000), density=1e-5, format="csr", rng=random)
+    objective = RankedRangeObjective(X, random.choice([-1.0, 1.0], 50), m=5, C=10.0)
+    (first, *_) = Sampled(objective).batches(2, 4, random)
+    assert sparse.issparse(first.X)
+    solution = dca(objective, batch_size=4, inner_steps=5, outer_steps=1, random_state=0)
+    assert solution.theta.shape == (300_001,)
+
+
+@each_inner
+def test_single_precision_rows_give_nearly_the_same(inner):
+    wide = problem(m=15, k=80)
+    X = wide.design.X.astype(np.float32)
+    runs = [
+        dca(
+            RankedRangeObjective(rows, wide.y, m=15, k=80, C=10.0),
+            inner=inner,
+            random_state=0,
+            outer_steps=2,
+            inner_steps=20,
+        )
+        for rows in (X, X.astype(np.float64))
+    ]
+    assert runs[0].theta.dtype == np.float64
+    assert_allclose(runs[0].theta, runs[1].theta, rtol=1e-6)
+
+
+def test_an_intercept_can_be_left_out():
+    for inner in INNER:
+        solution = dca(
+            problem(m=15, fit_intercept=False), inner=inner, random_state=0, outer_steps=3
+        )
+        assert solution.theta.shape == (3,)
+        assert solution.intercept == 0
+
+
+def test_the_status_tells_an_early_stop_from_the_limit():
+    objective = problem(m=15, k=80)
+    assert dca(objective, inner="deterministic").status is Status.CONVERGED
+    assert dca(objective, inner="deterministic", outer_steps=1).status is Status.ITERATION_LIMIT
+    all_steps = dca(objective, outer_steps=3, inner_steps=5, tol=0, random_state=0)
+    assert all_steps.status is Status.ITERATION_LIMIT
+    assert len(all_steps.trace) == 4
+
+
+def test_the_start_is_left_untouched():
+    start = np.ones(4)
+    for inner in INNER:
+        dca(problem(m=15), start=start, inner=inner, random_state=0, outer_steps=2)
+    assert_array_equal(start, 1)
+
+
+# -- refusals -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"inner": "newton"}, "inner='newton' is unknown; needed one of stochastic, determ"),
+        ({"tol": -1.0}, "tol=-1.0 is negative; needed tol >= 0"),
+        ({"tol": np.nan}, "tol=nan is negative"),
+        ({"inner": "deterministic", "step_size": 0.1}, "step_size or batch_size is given, but"),
+        ({"inner": "deterministic", "batch_size": 1}, "needed inner='stochastic', or neither"),
+        ({"inner": "minibatch", "restart": True}, "restart=True would undo"),
+        ({"outer_steps": 0}, "outer_steps=0 is not a number of them; needed an int, 1 or more"),
+        ({"inner_steps": True}, "inner_steps=True is not a number"),
+        ({"batch_size": 2.0}, "batch_size=2.0 is not a number"),
+        ({"validate_every": -1}, "validate_every=-1 is not a number"),
+        ({"step_size": 0}, "step_size=0 is not a positive number; needed one, or a function"),
+        ({"step_size": "long"}, "step_size='long' is not a positive number"),
+        ({"step_size": True}, "step_size=True is not a positive number"),
+        ({"start": np.zeros(3)}, r"the starting point has shape \(3,\); needed \(4,\)"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_with_a_way_out(options, message):
+    with pytest.raises(ValueError, match=message):
+        dca(problem(), **options)
