@@ -5,9 +5,10 @@ from scipy import sparse
 from scipy.optimize import linprog
 from sklearn.linear_model import LogisticRegression
 
-from sorr.objectives import RankedRangeObjective
+from sorr.objectives import Groups, RankedRangeObjective
 from sorr.solvers.base import Status
 from sorr.solvers.dca import dca
+from sorr.solvers.record import Record
 from sorr.solvers.schedule import KSchedule
 from sorr.solvers.stochastic import Sampled, _Slopes, step_sizes
 
@@ -249,11 +250,16 @@ def test_steps_that_diverge_are_reported_with_a_way_out():
 # -- small outer steps --------------------------------------------------------------------------
 
 
+def slopes_at(objective, theta):
+    raw = objective.raw_prediction(theta)
+    return _Slopes(Sampled(objective), raw, objective.convex_parts()[1].shares(raw))
+
+
 @each_shape
 def test_slopes_refreshed_in_one_batch_of_all_rows_are_those_of_the_paper(options):
     objective = problem(**options)
     old, new = np.random.default_rng(8).standard_normal((2, *objective.shape))
-    slopes = _Slopes(Sampled(objective), objective.raw_prediction(old))
+    slopes = slopes_at(objective, old)
     tangent = objective.convex_parts()[1]
     assert_allclose(slopes.theta_hat, tangent.value_and_subgradient(old)[1], atol=1e-12)
     slopes.refresh(np.random.default_rng(9).permutation(120), new)
@@ -263,7 +269,7 @@ def test_slopes_refreshed_in_one_batch_of_all_rows_are_those_of_the_paper(option
 def test_slopes_of_rows_that_were_not_seen_again_stay():
     objective = problem(m=30)
     old, new = np.random.default_rng(8).standard_normal((2, 4))
-    slopes = _Slopes(Sampled(objective), objective.raw_prediction(old))
+    slopes = slopes_at(objective, old)
     before = slopes._each.copy()
     rows = np.arange(40)
     slopes.refresh(rows, new)
@@ -282,7 +288,7 @@ def test_small_outer_steps_read_a_number_of_rows_that_does_not_grow_with_the_dat
             for steps in (10, 20)
         ]
         assert_allclose((passes[1] - passes[0]) * n, 10 * 50 * 11 * 2)  # predict, then pull
-        assert passes[0] < 5
+        assert passes[0] < 8
 
 
 def test_the_objective_is_traced_once_in_as_many_rows_as_there_are():
@@ -308,10 +314,9 @@ def test_a_complete_tie_between_two_classes_is_left(inner):
 @each_inner
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
 def test_zero_is_left_where_few_ranks_are_kept(inner, loss):
-    objective = problem(loss, n=200, m=25, k=100, wrong=0.05)
-    at_zero = objective.value(np.zeros(4))
-    solution = dca(objective, inner=inner, random_state=0, outer_steps=300)
-    assert solution.objective < 0.8 * at_zero
+    objective = problem(loss, n=200, m=25, k=100, wrong=0.05, C=100.0)
+    solution = dca(objective, inner=inner, random_state=0)
+    assert solution.objective < 0.7 * objective.value(np.zeros(4))
 
 
 # -- selection, restarts, schedules -------------------------------------------------------------
@@ -405,24 +410,12 @@ def test_a_schedule_lowers_k_as_the_accuracy_rises(inner):
 def test_a_level_once_reached_counts_as_reached():
     objective = problem(n=200, wrong=0.0, m=2)
     right = dca(objective, inner="deterministic").theta
-    tight = objective.with_groups(KSchedule.PAPER.groups(objective.groups, 0.96))
-    # From the right answer a step in the wrong direction, which unlearns it.
-    steps = []
-    dca(
-        objective,
-        start=right,
-        step_size=lambda number: 0.0 if number else -100.0,
-        inner_steps=1,
-        outer_steps=2,
-        batch_size=200,
-        k_schedule=KSchedule.PAPER,
-        progress=steps.append,
-    )
-    wrong = -right
-    assert objective.loss.is_right(objective.y, objective.raw_prediction(right)).mean() > 0.96
-    assert objective.loss.is_right(objective.y, objective.raw_prediction(wrong)).mean() < 0.1
-    assert steps[1].objective > 2 * tight.value(right)
-    assert len(steps) == 3
+    record = Record(objective, right, None, 1, KSchedule.PAPER, None)
+    assert record.objective.groups.groups[0].k == 25  # between 90 and 95 % are right
+    record.add(-right)
+    assert record.objective.groups.groups[0].k == 25
+    fresh = Record(objective, -right, None, 1, KSchedule.PAPER, None)
+    assert fresh.objective.groups.groups[0].k == 200
 
 
 def test_a_schedule_needs_classes():
@@ -431,22 +424,23 @@ def test_a_schedule_needs_classes():
 
 
 def test_the_protocol_of_the_authors_runs():
-    objective, held_out = problem(m=15, k=80), problem(seed=0, n=240)
+    both, (half, rest) = problem(n=240), np.arange(240).reshape(2, 120)
+    objective = both.take(half, Groups.of(120, 15, 80))
+    held_out = both.take(rest, Groups.of(120, 0, None))
 
     def accuracy(theta):
         return float(held_out.loss.is_right(held_out.y, held_out.raw_prediction(theta)).mean())
 
-    solution = dca(
-        objective,
-        batch_size=120,
-        step_size=0.01,
-        inner_steps=200,
-        outer_steps=5,
-        restart=True,
-        validation=accuracy,
-        validate_every=20,
-    )
-    assert accuracy(solution.theta) > 0.8
+    protocol = {
+        "batch_size": 120,
+        "step_size": 0.1,
+        "inner_steps": 100,
+        "outer_steps": 5,
+        "restart": True,
+    }
+    selected = dca(objective, validation=accuracy, **protocol)
+    assert accuracy(selected.theta) > 0.7
+    assert accuracy(selected.theta) > accuracy(dca(objective, **protocol).theta)
 
 
 # -- what comes out -----------------------------------------------------------------------------
@@ -485,7 +479,7 @@ def test_the_same_seed_gives_the_same_result(inner):
     objective = problem(m=15, k=80)
     once, twice = (dca(objective, inner=inner, random_state=7, outer_steps=3) for _ in range(2))
     assert_array_equal(once.theta, twice.theta)
-    assert once.trace[1:] == twice.trace[1:]
+    assert [step.objective for step in once.trace] == [step.objective for step in twice.trace]
     if inner != "deterministic":
         other = dca(objective, inner=inner, random_state=8, outer_steps=3)
         assert np.abs(other.theta - once.theta).max() > 1e-6

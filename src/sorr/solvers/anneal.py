@@ -21,7 +21,7 @@ from sorr.solvers.fast import Memory, Point, descend, evaluate
 
 __all__ = ["anneal"]
 
-_HEATS = (4.0, 1.5, 0.5, 0.15)  # relative to the mean loss at the start
+_HEATS = (0.5, 0.1)  # relative to the mean loss at the start
 _STEPS = 30  # at most, at each heat
 
 

@@ -29,14 +29,14 @@ class Status(Enum):
     """How a solver ended, with a sentence for people."""
 
     CERTIFIED = (
-        "a fixed point of trimming, whose convex problem is solved to the certified gap: no way "
-        "to lower the objective without dropping other rows was left"
+        "the convex problem of the rows that are kept is solved to the certified gap, and "
+        "dropping other rows instead lowers the objective no more"
     )
     OPTIMAL = "the objective is convex, and its minimum is certified to the gap"
     CONVERGED = "the objective stopped decreasing; no certificate was asked for or is available"
     NOT_FIXED = (
-        "the convex problem of the last trimming step is certified, but its solution drops other "
-        "rows than it was made for: raise max_iter"
+        "the limit of iterations was reached: the convex problem of the last trimming step is "
+        "certified, but which rows are dropped still changed: raise max_iter"
     )
     UNCERTIFIED = (
         "the objective stopped decreasing, but the gap stayed above the tolerance: scale the "

@@ -111,8 +111,9 @@ class Batch:
         m, k, scale = np.repeat(self._ends[:, None, :], n_candidates, axis=1)
         return Cells(m, k, scale, np.full(n_candidates, 1 / self.objective.C))
 
-    def values(self, T: FloatArray, cells: Cells) -> FloatArray:
-        """Return the objective of each candidate, exactly."""
+    def values(self, T: FloatArray, cells: Cells | None = None) -> FloatArray:
+        """Return the objective of each candidate, exactly; by default of the same problem."""
+        cells = self.cells(len(T)) if cells is None else cells
         values = np.empty(len(T))
         for some in self._chunks(len(T)):
             raw = T[some] @ self.frame.rows.T
@@ -120,12 +121,14 @@ class Batch:
         return values
 
     def descend(
-        self, T: FloatArray, cells: Cells, stages: Sequence[Stage]
+        self, T: FloatArray, stages: Sequence[Stage], cells: Cells | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """Take a step for each stage, and return the best candidates met and their objectives.
 
-        No candidate that is returned is worse than the one it came from.
+        No candidate that is returned is worse than the one it came from. By default all of them
+        have the problem of the objective.
         """
+        cells = self.cells(len(T)) if cells is None else cells
         best, values = np.array(T, dtype=np.float64), np.empty(len(T))
         for some in self._chunks(len(T)):
             best[some], values[some] = self._run(best[some], cells.take(some), stages)

@@ -68,6 +68,8 @@ def sharpen(
     """Return a lower point of an objective with corners, by Newton steps of shrinking width."""
     best, here = point, point
     scale = objective.loss.total(objective.y, point.raw, point.shares)
+    if scale <= 0:  # the rows that count are all predicted to their satisfaction
+        return point
     for relative in _WIDTHS:
         width = relative * scale
         smooth = objective.smoothed(width)

@@ -19,6 +19,7 @@ from sorr.solvers.bfgs import lower
 from sorr.solvers.record import Record, Validation
 from sorr.solvers.schedule import KSchedule
 from sorr.solvers.stochastic import StepSize, minibatch, step_sizes, stochastic
+from sorr.solvers.tangent import parted_shares
 
 __all__ = ["dca"]
 
@@ -49,7 +50,8 @@ def dca(
 
     .. math:: \hat\theta \in \partial \phi_m(S(\theta_t)),
 
-    losses tied at rank m sharing equally, and lowers what is left, a convex majoriser of F:
+    losses tied at rank m sharing equally (where that leads nowhere, as it can at zero, they part
+    as they do downhill), and lowers what is left, a convex majoriser of F:
 
     .. math:: \min_{\theta, \lambda} \; k \lambda + \sum_i [s_i(\theta) - \lambda]_+
         - \langle \theta, \hat\theta \rangle.
@@ -146,12 +148,13 @@ def dca(
         steps, outer = _count("inner_steps", inner_steps, 500), 100
         walk = _deterministic(record, restart, steps, tol, random)
     elif inner == "stochastic":
-        batch, outer = _count("batch_size", batch_size, 1), 30
+        batch, outer = min(_count("batch_size", batch_size, 1), n), 30
         steps = _count("inner_steps", inner_steps, 2 * math.ceil(n / batch))
         eta = step_sizes(objective, step_size, batch)
         walk = stochastic(record, restart, steps, batch, eta, random)
     else:
-        batch, steps = _count("batch_size", batch_size, 64), _count("inner_steps", inner_steps, 10)
+        batch = min(_count("batch_size", batch_size, 64), n)
+        steps = _count("inner_steps", inner_steps, 10)
         outer = math.ceil(60 * n / (batch * (steps + 1)))
         eta = step_sizes(objective, step_size, batch, by_readings=True)
         walk = minibatch(record, steps, batch, eta, random)
@@ -188,7 +191,7 @@ def _deterministic(
         objective, start, before = record.objective, record.theta, record.value
         convex, tangent = objective.convex_parts()
         best, lowest = start, before
-        for shares in _tangent_shares(objective, record, random):
+        for shares in _choices(record, random):
             majoriser = partial(
                 _majoriser, convex, tangent.subgradient_at(record.raw, start, shares)
             )
@@ -215,25 +218,11 @@ def _majoriser(
     return value - float(np.vdot(theta_hat, theta)), slope - theta_hat
 
 
-def _tangent_shares(
-    objective: RankedRangeObjective, record: Record, random: np.random.Generator
-) -> Iterator[FloatArray]:
-    """Yield how much each row counts above rank m: ties shared, then as they part downhill.
-
-    Where everything is tied, as at zero, the shared slope can make a point look stationary which
-    is not: one that belongs to a direction of descent leads away from it.
-    """
-    tangent, raw = objective.convex_parts()[1], record.raw
-    shared = tangent.shares(raw)
+def _choices(record: Record, random: np.random.Generator) -> Iterator[FloatArray]:
+    """Yield how much each row counts above rank m: ties shared, then parted if that differs."""
+    shared = record.objective.convex_parts()[1].shares(record.raw)
     yield shared
-    order = objective.loss.order(objective.y, raw)
-    slope = objective.subgradient_at(raw, record.theta)
-    if not np.linalg.norm(slope) > 1e-9:
-        slope = random.standard_normal(slope.shape)
-    rise = -objective.loss.gradient(objective.y, raw) * objective.raw_prediction(slope)
-    rank = np.empty(len(order))
-    rank[np.lexsort((rise if rise.ndim == 1 else rise.sum(axis=1), order))] = np.arange(len(order))
-    parted = tangent.groups.shares(rank)
+    parted = parted_shares(record.objective, record.theta, record.raw, random)
     if np.abs(parted - shared).max() > 1e-6 * shared.max():
         yield parted
 

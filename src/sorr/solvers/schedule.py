@@ -82,7 +82,7 @@ class KSchedule:
 def _cut(group: Group, groups: Groups, fraction: float, whole: bool) -> Group:
     wanted = fraction * group.mass
     n_rows = len(groups.masses[group.rows])
-    k = max(math.floor(wanted) if whole else wanted, group.m + group.mass / n_rows)
+    k = max(float(math.floor(wanted)) if whole else wanted, group.m + group.mass / n_rows)
     k = min(k, group.mass)
     return group._replace(k=k, scale=group.scale * group.width / (k - group.m))
 

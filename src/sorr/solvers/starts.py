@@ -18,11 +18,14 @@ __all__ = ["average_fit", "candidates", "distinct", "find_starts", "is_small"]
 
 _LARGEST = 64  # parameters up to which Newton steps of many candidates are cheap
 _SMALLEST_SAMPLE, _LARGEST_SAMPLE = 1000, 8000
-_SURVIVORS = 16
+_EFFORT = 10_000  # raw predictions of all candidates that survive the first steps
+_ALIKE, _NEAR = 0.1, 0.05  # solutions on a sample that lead to the same minimum
+_FEWEST, _MOST, _LAST = 16, 48, 8
 
-_FIRST = (Stage(0.5, 0.5),) * 3
+_FIRST = tuple(map(Stage, np.geomspace(0.5, 0.2, 3), np.geomspace(0.5, 0.02, 3)))
 _SECOND = tuple(map(Stage, np.geomspace(0.5, 0.05, 22), np.geomspace(0.5, 0.002, 22)))
-_ANNEALED = tuple(Stage(0.5, 0.5, heat) for heat in HEATS for _ in range(4))
+_LATER = (_SECOND[:12], _SECOND[12:], tuple(map(Stage, np.geomspace(0.1, 0.05, 10), np.geomspace(0.005, 5e-5, 10))))
+_ANNEALED = tuple(Stage(0.5, 0.5, heat) for heat in HEATS for _ in range(2))
 
 
 def find_starts(
@@ -113,7 +116,7 @@ def average_fit(batch: Batch) -> FloatArray:
     mass = np.array([[group.mass for group in batch.objective.groups]])
     share = cells.scale * (cells.k - cells.m)
     whole = cells._replace(m=np.zeros_like(mass), k=mass, scale=share / mass)
-    return batch.descend(batch.frame.constant(1), whole, _SECOND[::2])[0]
+    return batch.descend(batch.frame.constant(1), _SECOND[::3], whole)[0]
 
 
 def candidates(batch: Batch, size: int, rng: np.random.Generator) -> FloatArray:
@@ -154,13 +157,13 @@ def _batched(
     batch = Batch(sample)
     average = average_fit(batch)
     if sample.is_convex:
-        return [batch.frame.original(batch.descend(average, batch.cells(1), _SECOND)[0][0])]
+        return list(batch.frame.original(batch.descend(average, _SECOND)[0]))
     T = np.vstack([average, candidates(batch, n_starts, rng)])
-    T, values = batch.descend(T, batch.cells(len(T)), _FIRST)
-    survivors = T[np.argsort(values, kind="stable")[:_SURVIVORS]]
-    hot = np.vstack([average, batch.frame.constant(1), T[1:3]])
-    hot = batch.descend(hot, batch.cells(len(hot)), _ANNEALED)[0]
-    T = np.vstack([survivors, hot])
-    T, values = batch.descend(T, batch.cells(len(T)), _SECOND)
-    kept = distinct(values, T @ batch.frame.rows.T, rtol=0.1, distance=0.05)
-    return list(batch.frame.original(T[kept[:keep]]))
+    T, values = batch.descend(T, _FIRST)
+    survivors = min(_MOST, max(_FEWEST, _EFFORT // len(batch.y)))
+    hot = batch.descend(np.vstack([average, batch.frame.constant(1), T[1:3]]), _ANNEALED)[0]
+    T = np.vstack([T[np.argsort(values, kind="stable")[:survivors]], hot])
+    for stages in _LATER:
+        T, values = batch.descend(T, stages)
+        T = T[distinct(values, T @ batch.frame.rows.T, rtol=_ALIKE, distance=_NEAR)[:_LAST]]
+    return list(batch.frame.original(T[:keep]))

@@ -22,6 +22,7 @@ from sorr.objectives import Design, Groups, RankedRangeObjective
 from sorr.objectives.design import FloatArray
 from sorr.ranked import Mass, kth_largest
 from sorr.solvers.record import Record
+from sorr.solvers.tangent import tangent_shares
 
 __all__ = ["Batch", "Sampled", "StepSize", "minibatch", "step_sizes", "stochastic"]
 
@@ -147,7 +148,9 @@ def stochastic(
     first, first_raw = record.theta, record.raw
     while True:
         sampled = Sampled(record.objective)
-        theta_hat = record.objective.convex_parts()[1].subgradient_at(record.raw, record.theta)
+        shares = tangent_shares(record.objective, record.theta, record.raw, random)
+        tangent = record.objective.convex_parts()[1]
+        theta_hat = tangent.subgradient_at(record.raw, record.theta, shares)
         theta, raw = (first, first_raw) if restart else (record.theta, record.raw)
         level = sampled.thresholds(raw)
         for number, batch in enumerate(sampled.batches(steps, batch_size, random)):
@@ -172,16 +175,17 @@ def minibatch(
         objective, theta = record.objective, record.theta
         sampled, n = Sampled(objective), objective.n_samples
         level = sampled.thresholds(record.raw)
-        slopes = _Slopes(sampled, record.raw)
+        shares = tangent_shares(objective, theta, record.raw, random)
+        slopes = _Slopes(sampled, record.raw, shares)
         unread = n
         for rows in _sweeps(n, batch_size, random):
-            slopes.refresh(rows, theta)
             for batch in sampled.batches(steps, batch_size, random):
                 down, surplus = sampled.direction(batch, theta, level, slopes.theta_hat)
                 length = step_size(number)
                 theta, level = theta - length * down, level - length * surplus
                 record.seen(theta)
                 number += 1
+            slopes.refresh(rows, theta)
             unread -= batch_size * (steps + 1)
             if unread <= 0:
                 record.add(theta)
@@ -202,10 +206,10 @@ def _sweeps(n: int, batch_size: int, random: np.random.Generator) -> Iterator[np
 class _Slopes:
     """The slope of the tangent as a sum over rows, each as it was when last seen."""
 
-    def __init__(self, sampled: Sampled, raw: FloatArray) -> None:
+    def __init__(self, sampled: Sampled, raw: FloatArray, shares: FloatArray) -> None:
         self._sampled = sampled
         self._tangent = sampled.objective.convex_parts()[1]
-        self._each = self._tangent.weighted_gradient(raw, self._tangent.shares(raw))
+        self._each = self._tangent.weighted_gradient(raw, shares)
         self.theta_hat = self._tangent.design.pull(self._each)
 
     def refresh(self, rows: npt.NDArray[np.intp], theta: FloatArray) -> None:

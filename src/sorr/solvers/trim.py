@@ -11,11 +11,14 @@ paper's DCA, from the same point: no step is worse.
 
 from __future__ import annotations
 
+from typing import Literal, NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
 from sorr.objectives import RankedRangeObjective
 from sorr.objectives.design import FloatArray
+from sorr.solvers.anneal import anneal
 from sorr.solvers.base import (
     Minimum,
     Progress,
@@ -27,90 +30,209 @@ from sorr.solvers.base import (
     describe,
 )
 from sorr.solvers.blur import sharpen, sharpens
-from sorr.solvers.degenerate import refuse_droppable_class
+from sorr.solvers.degenerate import is_constant, refuse_droppable_class
 from sorr.solvers.fast import Point, descend, evaluate
+from sorr.solvers.schedule import KSchedule
+from sorr.solvers.starts import distinct, find_starts, is_small
 from sorr.solvers.topsum import minimise_top_sum, refuse_unknown_pieces
 
 __all__ = ["trim"]
 
+_SHORT = 5000  # rows up to which every start is polished, and fixed points are waited for
+_POLISHED = 3  # starts that are polished
+_WORSE = 1.5  # times the best objective: a start above is not worth a look at many rows
+_SAME = 0.5  # relative distance of raw predictions below which starts of many rows are alike
+_COPY = (500_000, 10_000_000)  # entries of X between which a copy in float32 pays
 _TOUCHES = 1e-9  # relative distance below which a majoriser touches the objective
-_SHORT = 5000  # rows up to which a fixed point is waited for, however small the decrease
-_TINY = 1e-300
-_DISTINCT = 1e-6  # relative difference from which on two objectives are two minima
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 def trim(
     objective: RankedRangeObjective,
     *,
     start: npt.ArrayLike | None = None,
+    n_starts: int | Literal["auto"] = "auto",
     certify: bool = True,
     tol: float = 1e-6,
     max_iter: int = 50,
+    k_schedule: KSchedule | None = None,
     random_state: int | np.random.Generator | None = None,
     progress: Progress | None = None,
 ) -> Solution:
+    r"""Minimise a ranked range: quickly at first, then to a certified fixed point of trimming.
+
+    From each starting point, quasi-Newton steps on the objective itself, at two passes over the
+    rows each, lead near a local minimum. Trimming steps follow: the rows that rank above m are
+    dropped, and the convex problem of the others is solved, the last one to a certified duality
+    gap. The objective never rises.
+
+    Parameters
+    ----------
+    objective : RankedRangeObjective
+        What to minimise. A class that fits inside m is refused, since the best model would be
+        one that ignores it.
+    start : array-like, optional
+        The one point to start from, instead of a search for starting points.
+    n_starts : int or "auto", default="auto"
+        How many candidates to try on a sample of the rows; see `find_starts`. One starts at zero
+        and nowhere else. "auto" tries 128, or anneals a single one where there are several
+        outputs or many parameters.
+    certify : bool, default=True
+        Whether to go on to a certified fixed point; if not, the fast phase is all.
+    tol : float, default=1e-6
+        The certified gap to reach, and the decrease below which trimming stops on many rows,
+        both relative to the objective.
+    max_iter : int, default=50
+        How many trimming steps to take from a starting point, at most.
+    k_schedule : KSchedule, optional
+        Lowers k as the training accuracy rises, and so replaces the k of the objective: the
+        solution is one of the last objective.
+    random_state : int, Generator or None
+        Draws samples and starting points: the same seed gives the same solution.
+    progress : callable, optional
+        Called with each `Step`.
+
+    Returns
+    -------
+    Solution
+        The lowest point found, and the distinct local minima on the way to it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sorr.objectives import RankedRangeObjective
+    >>> x = np.arange(10.0)
+    >>> y = 2 * x + 1
+    >>> y[3] = 100.0
+    >>> solution = trim(RankedRangeObjective(x[:, None], y, "absolute", m=1, C=1e6), random_state=0)
+    >>> solution.coef.round(3), solution.status.name, np.flatnonzero(solution.row_weights == 0)
+    (array([2.]), 'CERTIFIED', array([3]))
+    """
     rng = as_generator(random_state)
+    if n_starts != "auto" and (isinstance(n_starts, bool) or n_starts < 1):
+        raise ValueError(f"n_starts={n_starts!r} is no number of starts; needed 'auto', or 1 or more")
     refuse_droppable_class(objective)
-    search = _Search(objective, tol, max_iter, rng, progress)
-    search.run(0, as_start(objective, start), certify)
-    return search.solution(certify)
+    if certify:
+        refuse_unknown_pieces(objective)
+    search = _Search(objective, certify, tol, max_iter, rng, progress)
+    if k_schedule is not None:
+        start = search.follow(k_schedule, start)
+    search.run(start, n_starts)
+    return search.solution()
+
+
+class _Found(NamedTuple):
+    """A local minimum, and what is known of the convex problem it solves."""
+
+    point: Point
+    gap: float = np.inf
+    is_fixed: bool = False
+    is_settled: bool = True
 
 
 class _Search:
     """The minima found so far, and the way to them."""
 
-    def __init__(self, objective, tol, max_iter, rng, progress) -> None:
+    def __init__(
+        self,
+        objective: RankedRangeObjective,
+        certify: bool,
+        tol: float,
+        max_iter: int,
+        rng: np.random.Generator,
+        progress: Progress | None,
+    ) -> None:
         self.objective = objective
-        self.tol, self.max_iter, self.rng, self.progress = tol, max_iter, rng, progress
+        self.certify, self.tol, self.max_iter = certify, tol, max_iter
+        self.rng, self.progress = rng, progress
         self.trace: list[Step] = []
         self.before = objective.design.passes
-        self.found: list[tuple[Point, float, bool, bool]] = []
+        self.found: list[_Found] = []
 
-    def record(self, start: int, phase: str, value: float) -> None:
+    def record(self, number: int, phase: str, value: float) -> None:
         passes = self.objective.design.passes - self.before
-        self.trace.append(Step(start, phase, value, passes))
+        self.trace.append(Step(number, phase, value, passes))
         if self.progress is not None:
             self.progress(self.trace[-1])
 
-    def run(self, number: int, theta: FloatArray, certify: bool) -> None:
-        point = evaluate(self.objective, theta)
-        self.record(number, "start", point.value)
-        point = descend(
-            self.objective,
-            point,
-            rng=self.rng,
-            record=lambda p: self.record(number, "fast", p.value),
-        )
-        if sharpens(self.objective):
-            point = sharpen(
-                self.objective, point, record=lambda p: self.record(number, "fast", p.value)
-            )
-        if certify:
-            self.found.append(self.concentrate(number, point))
-        else:
-            self.found.append((point, np.inf, False, True))
+    def run(self, start: npt.ArrayLike | None, n_starts: int | Literal["auto"]) -> None:
+        """Find minima from all starting points that are worth it; certify the best, or all."""
+        points = [self.descend(*numbered) for numbered in enumerate(self.starts(start, n_starts))]
+        points.sort(key=lambda point: point.value)
+        if not self.certify:
+            self.found = [_Found(point) for point in points]
+            return
+        polished = points if self.objective.n_samples <= _SHORT else points[:1]
+        self.found = [self.concentrate(number, point) for number, point in enumerate(polished)]
+        self.found += [_Found(point) for point in points[len(polished) :]]
 
-    def concentrate(self, number: int, point: Point) -> tuple[Point, float, bool, bool]:
+    def starts(
+        self, start: npt.ArrayLike | None, n_starts: int | Literal["auto"]
+    ) -> list[tuple[Point, bool]]:
+        """Return starting points, the lowest first, and whether they have to be annealed."""
+        objective = self.objective
+        zero = evaluate(objective, as_start(objective, start))
+        single = start is not None or objective.is_convex or n_starts == 1
+        if single or not is_small(objective):
+            return [(zero, not single)]
+        found = find_starts(
+            objective,
+            n_starts=128 if n_starts == "auto" else n_starts,
+            keep=_POLISHED,
+            random_state=self.rng,
+        )
+        points = [evaluate(objective, theta) for theta in found]
+        if objective.n_samples > _SHORT:  # on a sample, one minimum can look like several
+            values, raws = [p.value for p in points], [p.raw for p in points]
+            kept = distinct(values, raws, rtol=np.inf, distance=_SAME)
+            points = [points[i] for i in kept if values[i] <= _WORSE * min(values)]
+        return [(point, False) for point in points]
+
+    def descend(self, number: int, start: tuple[Point, bool]) -> Point:
+        """Return the end of the fast phase."""
+        point, annealed = start
+        objective = self.objective
+        self.record(number, "start", point.value)
+
+        def record(there: Point) -> None:
+            self.record(number, "fast", there.value)
+
+        rough = objective
+        size = objective.n_samples * objective.design.n_features
+        if annealed and not objective.design.is_sparse and _COPY[0] <= size <= _COPY[1]:
+            rough = objective.in_precision(np.float32)
+        if annealed:
+            point = anneal(rough, point, self.rng)
+            self.record(number, "anneal", point.value)
+        point = descend(rough, point, rng=self.rng, record=record)
+        if rough is not objective:
+            point = evaluate(objective, point.theta)
+        if sharpens(objective):
+            point = sharpen(objective, point, record)
+        return point
+
+    def concentrate(self, number: int, point: Point) -> _Found:
         """Take trimming steps until the point is a fixed point, solved to the tolerance."""
-        inner, gap, fixed = 1e-3, np.inf, False
-        patient = self.objective.n_samples <= _SHORT
+        inner, gap, is_fixed = 1e-3, np.inf, False
+        is_patient = self.objective.n_samples <= _SHORT
         for _ in range(self.max_iter):
             majoriser = self.objective.trimmed(point.raw)
-            lower = minimise_top_sum(majoriser, evaluate(majoriser, point.theta, point.raw), tol=inner)
+            here = evaluate(majoriser, point.theta, point.raw)
+            lower = minimise_top_sum(majoriser, here, tol=inner)
             moved = evaluate(self.objective, lower.point.theta, lower.point.raw)
             if moved.value > point.value:  # by rounding alone
                 moved = point
-            decrease = (point.value - moved.value) / max(moved.value, _TINY)
-            gap = lower.gap
-            fixed = lower.point.value - moved.value <= _TOUCHES * max(moved.value, _TINY)
-            settled = fixed or (decrease < self.tol and not patient)
-            if settled and (gap <= self.tol or inner <= self.tol):
+            scale = max(moved.value, _TINY)
+            decrease, gap = (point.value - moved.value) / scale, lower.gap
+            is_fixed = lower.point.value - moved.value <= _TOUCHES * scale
+            is_settled = is_fixed or (decrease < self.tol and not is_patient)
+            if is_settled and (gap <= self.tol or inner <= self.tol):
                 self.record(number, "trim", moved.value)
-                return moved, gap, fixed, gap <= self.tol
+                return _Found(moved, gap, is_fixed)
             point = self.extrapolate(point, moved)
             self.record(number, "trim", point.value)
-            inner = min(inner, self.tol if fixed else max(0.1 * decrease, self.tol))
-        return point, gap, fixed, False
+            inner = min(inner, self.tol if is_fixed else max(0.1 * decrease, self.tol))
+        return _Found(point, gap, is_fixed, is_settled=False)
 
     def extrapolate(self, point: Point, moved: Point) -> Point:
         """Return a lower point further on: the majoriser is steeper than the objective."""
@@ -123,14 +245,32 @@ class _Search:
             best, t = there, 1.5 * t
         return best
 
-    def solution(self, certify: bool) -> Solution:
+    def follow(self, schedule: KSchedule, start: npt.ArrayLike | None) -> FloatArray:
+        """Lower k as the accuracy rises, and return where the last k is to start from."""
+        given, accuracy = self.objective.groups, 0.0
+        point = evaluate(self.objective, as_start(self.objective, start))
+        while True:
+            groups = schedule.groups(given, accuracy)
+            if accuracy > 0 and groups.groups == self.objective.groups.groups:
+                return point.theta
+            self.objective = self.objective.with_groups(groups)
+            point = descend(
+                self.objective, evaluate(self.objective, point.theta, point.raw), rng=self.rng
+            )
+            self.record(0, "schedule", point.value)
+            right = self.objective.loss.is_right(self.objective.y, point.raw)
+            accuracy = max(accuracy, float(np.average(right, weights=given.weight)), _TINY)
+
+    def solution(self) -> Solution:
         objective = self.objective
-        point, gap, fixed, done = min(self.found, key=lambda found: found[0].value)
-        if not certify:
+        point, gap, is_fixed, is_settled = min(self.found, key=lambda found: found.point.value)
+        if is_constant(objective, point.raw):
+            status = Status.CONSTANT_MODEL
+        elif not self.certify:
             status = Status.CONVERGED
         elif gap > self.tol:
             status = Status.UNCERTIFIED
-        elif not fixed:
+        elif not is_settled:
             status = Status.NOT_FIXED
         else:
             status = Status.OPTIMAL if objective.is_convex else Status.CERTIFIED
@@ -139,17 +279,15 @@ class _Search:
             objective=point.value,
             gap=gap,
             status=status,
-            fixed_point=fixed,
+            fixed_point=is_fixed,
             passes=objective.design.passes - self.before,
             trace=tuple(self.trace),
             minima=self.minima(),
-            row_weights=objective.shares(point.raw),
+            row_weights=point.shares,
             n_features=objective.design.n_features,
         )
 
     def minima(self) -> tuple[Minimum, ...]:
-        distinct: list[Point] = []
-        for point, *_ in sorted(self.found, key=lambda found: found[0].value):
-            if not distinct or point.value > distinct[-1].value * (1 + _DISTINCT):
-                distinct.append(point)
-        return tuple(describe(self.objective, p.theta, p.raw) for p in distinct)
+        points = [found.point for found in self.found]
+        kept = distinct([p.value for p in points], [p.raw for p in points])
+        return tuple(describe(self.objective, points[i].theta, points[i].raw) for i in kept)

@@ -1,0 +1,55 @@
+"""Data to fit, and an independent solver for the convex problems."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+
+def classes(n=60, d=3, seed=0, noise=0.5):
+    """Draw features, and a class of -1 or +1 for each row, partly wrong."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    y = np.where(X[:, 0] + noise * rng.standard_normal(n) > 0, 1.0, -1.0)
+    return X, y
+
+
+def line(n=60, d=3, seed=0, outliers=0):
+    """Draw features and real targets; the first rows are outliers."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    y = X @ np.arange(1.0, d + 1) + 1 + 0.3 * rng.standard_normal(n)
+    y[:outliers] += 30
+    return X, y
+
+
+def targets_for(loss, X, seed=0):
+    """Return a target of X that suits a loss by name."""
+    if loss in ("absolute", "squared", "huber"):
+        return line(*X.shape, seed=seed)[1]
+    return np.where(X[:, 0] + 0.5 * np.random.default_rng(seed).standard_normal(len(X)) > 0, 1.0, -1.0)
+
+
+def conic_minimum(X, y, loss, k, C, weight=None):
+    """Return the minimum of the average of the top k losses plus a ridge, by cvxpy.
+
+    Integer weights repeat rows: that is what weights mean.
+    """
+    cp = pytest.importorskip("cvxpy")
+    if weight is not None:
+        X, y = np.repeat(X, weight, axis=0), np.repeat(y, weight)
+    w, b = cp.Variable(X.shape[1]), cp.Variable()
+    raw = X @ w + b
+    losses = {
+        "logistic": lambda: cp.logistic(-cp.multiply(y, raw)),
+        "hinge": lambda: cp.pos(1 - cp.multiply(y, raw)),
+        "squared_hinge": lambda: cp.square(cp.pos(1 - cp.multiply(y, raw))),
+        "absolute": lambda: cp.abs(raw - y),
+        "squared": lambda: cp.square(raw - y),
+    }[loss]()
+    problem = cp.Problem(
+        cp.Minimize(cp.sum_largest(losses, k) / k + cp.sum_squares(w) / (2 * C))
+    )
+    problem.solve(solver="CLARABEL")
+    assert problem.status == "optimal"
+    return problem.value

@@ -1,0 +1,272 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from sorr.objectives import RankedRangeObjective
+from sorr.solvers import KSchedule, Status, dca, exhaustive, topsum, trim
+from tests.solvers.problems import classes, line, targets_for
+
+
+def never_rises(solution):
+    """Check that the objective falls from step to step, within each start and phase."""
+    for start in {step.start for step in solution.trace}:
+        for phase in ("fast", "trim"):
+            values = [s.objective for s in solution.trace if (s.start, s.phase) == (start, phase)]
+            assert (np.diff(values) <= 1e-12).all()
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared", "absolute", "huber"])
+@pytest.mark.parametrize("k", [None, 60])
+def test_the_end_is_a_certified_fixed_point_and_the_way_goes_down(loss, k):
+    X, _ = classes(120, 4)
+    y = targets_for(loss, X)
+    solution = trim(RankedRangeObjective(X, y, loss, m=12, k=k, C=1e3), random_state=0)
+    assert solution.status is Status.CERTIFIED
+    assert solution.fixed_point
+    assert solution.gap <= 1e-6
+    never_rises(solution)
+    assert solution.objective == pytest.approx(min(s.objective for s in solution.trace), rel=1e-12)
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 10_000),
+    loss=st.sampled_from(["logistic", "hinge"]),
+    m=st.integers(1, 6),
+    width=st.integers(1, 18),
+    tied=st.booleans(),
+)
+def test_no_trimming_step_is_worse_than_the_exact_dca_step(seed, loss, m, width, tied):
+    """The chain of inequalities behind the solver, with both convex problems solved exactly."""
+    X, y = classes(24, 2, seed)
+    X = np.round(X) if tied else X
+    objective = RankedRangeObjective(X, y, loss, m=m, k=m + width, C=10.0)
+    theta = np.random.default_rng(seed).standard_normal(3)
+    raw = objective.raw_prediction(theta)
+    before = objective.value(theta)
+    trimmed = topsum(objective.trimmed(raw), tol=1e-9)
+    step = dca(objective, start=theta, inner="deterministic", outer_steps=1, tol=0)
+    assert objective.value(trimmed.theta) <= trimmed.objective + 1e-12
+    assert trimmed.objective <= before + 1e-12
+    # What DCA minimises is nowhere below what trimming minimises, so neither is its minimum.
+    convex, linear = objective.convex_parts()
+    slope = linear.subgradient_at(raw, theta)
+    at = step.theta
+    tangent = linear.value(theta) + float(slope @ (at - theta))
+    assert trimmed.objective <= convex.value(at) - tangent + 1e-8
+
+
+def test_nothing_dropped_is_the_convex_minimum():
+    X, y = classes(200, 3)
+    objective = RankedRangeObjective(X, y, "hinge", k=0.4, C=100.0)
+    solution = trim(objective)
+    assert solution.status is Status.OPTIMAL
+    assert solution.objective == pytest.approx(topsum(objective).objective, rel=2e-6)
+
+
+@pytest.mark.parametrize("certify", [False, True])
+def test_outliers_are_found_and_dropped(certify):
+    X, y = line(200, 3, outliers=20)
+    solution = trim(
+        RankedRangeObjective(X, y, "squared", m=20, C=1e6), certify=certify, random_state=0
+    )
+    np.testing.assert_array_equal(np.flatnonzero(solution.row_weights == 0), np.arange(20))
+    np.testing.assert_allclose(solution.coef, [1, 2, 3], atol=0.1)
+    assert solution.minima[0].dropped == {None: 20.0}
+    assert np.isinf(solution.gap) != certify
+
+
+def test_weights_are_copies():
+    X, y = classes(50, 2)
+    weight = np.random.default_rng(1).integers(1, 4, 50)
+    weighted = trim(
+        RankedRangeObjective(X, y, m=0.1, k=0.8, C=100.0, sample_weight=weight), random_state=0
+    )
+    n = int(weight.sum())
+    again = RankedRangeObjective(np.repeat(X, weight, axis=0), np.repeat(y, weight), C=100.0)
+    repeated = trim(
+        again.with_groups(weighted_groups(again, 0.1 * n, 0.8 * n)), random_state=0
+    )
+    assert weighted.objective == pytest.approx(repeated.objective, rel=1e-5)
+
+
+def weighted_groups(objective, m, k):
+    """Return one group of all rows with ends that may be fractions of a row."""
+    (group,) = objective.groups
+    ends = group._replace(m=m, k=k, scale=1 / (k - m))
+    return type(objective.groups)((ends,), objective.n_samples)
+
+
+def test_sparse_rows_and_float32_find_the_same_minimum():
+    X, y = classes(150, 3)
+    X[np.abs(X) < 0.3] = 0
+    options = {"m": 10, "k": 100, "C": 50.0}
+    dense = trim(RankedRangeObjective(X, y, **options), random_state=0)
+    thin = trim(RankedRangeObjective(sparse.csr_array(X), y, **options), random_state=0)
+    single = trim(RankedRangeObjective(X.astype(np.float32), y, **options), random_state=0)
+    assert thin.objective == pytest.approx(dense.objective, rel=1e-6)
+    assert single.objective == pytest.approx(dense.objective, rel=1e-5)
+
+
+def test_ranking_within_classes_repairs_one_sided_flips():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 5))
+    clean = np.where(X @ [2, -1, 1, 0, 0] + 0.5 * rng.standard_normal(2000) > 0, 1.0, -1.0)
+    y = clean.copy()
+    positive = np.flatnonzero(clean > 0)
+    y[positive[: int(0.3 * len(positive))]] = -1.0
+    wrong = float(np.mean(y[y < 0] != clean[y < 0]))
+    pooled = RankedRangeObjective(X, y, m=wrong * np.mean(y < 0), C=1e4)
+    within = RankedRangeObjective(X, y, m={-1.0: wrong, 1.0: 0}, C=1e4, groups=y)
+    accuracy = [
+        np.mean(np.sign(o.raw_prediction(trim(o, random_state=0).theta)) == clean)
+        for o in (pooled, within)
+    ]
+    assert accuracy[1] > accuracy[0]
+    assert accuracy[1] > 0.9
+
+
+def test_many_rows_go_through_every_phase_and_come_out_certified():
+    X, y = classes(8000, 4)
+    y[:800] *= -1
+    for loss in ("logistic", "hinge"):
+        solution = trim(RankedRangeObjective(X, y, loss, m=0.1, k=0.6, C=1e3), random_state=0)
+        assert solution.status is Status.CERTIFIED
+        assert {"start", "fast", "trim"} <= {step.phase for step in solution.trace}
+        never_rises(solution)
+
+
+def test_several_outputs_are_annealed_and_certified():
+    X, y = classes(300, 3)
+    labels = np.digitize(X[:, 0] + 0.2 * y, [-0.5, 0.5])
+    labels[:20] = 2 - labels[:20]
+    solution = trim(RankedRangeObjective(X, labels, "softmax", m=0.1, C=10.0), random_state=0)
+    assert solution.status is Status.CERTIFIED
+    assert solution.coef.shape == (3, 3)
+    assert solution.intercept.shape == (3,)
+
+
+def test_a_loss_with_unknown_corners_is_fitted_without_a_certificate():
+    X, y = classes(200, 3)
+    objective = RankedRangeObjective(X, (y > 0).astype(int), "multiclass_hinge", m=0.1, C=10.0)
+    with pytest.raises(TypeError, match="certify=False"):
+        trim(objective)
+    solution = trim(objective, certify=False, random_state=0)
+    raw = objective.raw_prediction(solution.theta)
+    assert solution.status is Status.CONVERGED
+    assert np.mean(raw.argmax(axis=1) == (y > 0)) > 0.8
+
+
+def test_zero_is_no_trap():
+    """At zero all losses tie: every row is as good to drop as any other."""
+    X, y = classes(100, 3, noise=0.1)
+    for loss in ("logistic", "hinge"):
+        for n_starts in (1, "auto"):
+            objective = RankedRangeObjective(X, y, loss, m=5, k=80, C=1e3)
+            solution = trim(objective, n_starts=n_starts, random_state=0)
+            assert solution.objective < 0.5 * objective.value(np.zeros(4))
+
+
+def test_the_same_seed_gives_the_same_solution():
+    X, y = classes(150, 3)
+    objective = RankedRangeObjective(X, y, m=30, k=90, C=1e4)
+    one, two = (trim(objective, random_state=7) for _ in range(2))
+    np.testing.assert_array_equal(one.theta, two.theta)
+    assert one.trace == two.trace or [s[:3] for s in one.trace] == [s[:3] for s in two.trace]
+
+
+def test_distinct_minima_come_back_the_lowest_first():
+    X, y = classes(100, 3, seed=3)
+    solution = trim(RankedRangeObjective(X, y, m=25, k=70, C=1e4), random_state=0)
+    values = [minimum.objective for minimum in solution.minima]
+    assert values == sorted(values)
+    assert values[0] == solution.objective
+    for minimum in solution.minima:
+        assert sum(minimum.dropped.values()) == pytest.approx(25)
+        assert set(minimum.dropped) == {-1.0, 1.0}
+
+
+def test_a_class_that_fits_inside_m_is_refused_before_fitting():
+    X, y = classes(100)
+    y[:] = 1
+    y[:8] = -1
+    with pytest.raises(ValueError, match=r"class -1 has a mass of 8.*lower m.*groups=y"):
+        trim(RankedRangeObjective(X, y, m=8))
+    trim(RankedRangeObjective(X, y, m=7), n_starts=1, certify=False)
+    trim(RankedRangeObjective(X, y, m=0.1, groups=y), n_starts=1, certify=False)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_the_constant_model_is_returned_and_named(loss):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((400, 3)), rng.choice([-1.0, 1.0], 400)
+    solution = trim(RankedRangeObjective(X, y, loss, m=5, k=40, C=10.0), random_state=0)
+    assert solution.status is Status.CONSTANT_MODEL
+    assert "raise k" in solution.status.sentence
+    assert np.abs(solution.coef).max() < 1e-3
+
+
+def test_the_schedule_lowers_k_as_rows_come_out_right():
+    X, y = classes(400, 3, noise=0.05)
+    objective = RankedRangeObjective(X, y, m=4, C=1e3)
+    solution = trim(objective, k_schedule=KSchedule.PAPER, random_state=0)
+    accuracy = np.mean(np.sign(objective.raw_prediction(solution.theta)) == y)
+    assert accuracy > 0.9
+    kept = np.count_nonzero(solution.row_weights)
+    assert kept < 100
+    assert kept >= 400 * KSchedule.PAPER.fractions[-1] - 4
+    assert any(step.phase == "schedule" for step in solution.trace)
+
+
+@pytest.mark.parametrize("n_starts", [0, True, -3])
+def test_no_starts_are_refused(n_starts):
+    X, y = classes()
+    with pytest.raises(ValueError, match="n_starts"):
+        trim(RankedRangeObjective(X, y, m=3), n_starts=n_starts)
+
+
+def tiny(seed):
+    """Draw a tiny problem whose smaller class does not fit inside m."""
+    rng = np.random.default_rng(seed)
+    while True:
+        n, d, m = int(rng.integers(6, 13)), int(rng.integers(1, 4)), int(rng.integers(1, 4))
+        X = rng.standard_normal((n, d))
+        y = np.where(X[:, 0] + rng.standard_normal(n) > 0, 1.0, -1.0)
+        if min(np.sum(y > 0), np.sum(y < 0)) > m:
+            break
+    k = int(rng.integers(m + 1, n + 1))
+    loss = ("logistic", "hinge")[seed % 2]
+    return RankedRangeObjective(X, y, loss, m=m, k=k, C=float(rng.choice([1.0, 100.0, 1e4])))
+
+
+def test_the_global_minimum_of_a_tiny_problem_is_found_by_enumeration():
+    objective = tiny(0)
+    referee = exhaustive(objective)
+    assert referee.status is Status.OPTIMAL
+    assert referee.gap <= 1e-6
+    assert referee.objective == pytest.approx(objective.value(referee.theta), rel=1e-12)
+    rng = np.random.default_rng(0)
+    others = [objective.value(3 * rng.standard_normal(objective.shape)) for _ in range(200)]
+    assert referee.objective <= min(others)
+
+
+@pytest.mark.slow
+def test_the_default_reaches_the_enumerated_minimum_of_tiny_problems():
+    hits = 0
+    for seed in range(200):
+        objective = tiny(seed)
+        referee = exhaustive(objective, tol=1e-5)
+        found = trim(objective, random_state=seed)
+        assert found.objective >= referee.objective * (1 - referee.gap) - 1e-9
+        hits += found.objective <= referee.objective * (1 + 1e-4) + 1e-9
+    assert hits >= 194
+
+
+def test_enumeration_refuses_what_it_cannot_do():
+    X, y = classes(60)
+    with pytest.raises(ValueError, match="sets of rows to drop; needed at most"):
+        exhaustive(RankedRangeObjective(X, y, m=20))
+    with pytest.raises(ValueError, match="given weights or a fractional m"):
+        exhaustive(RankedRangeObjective(X, y, m=1, sample_weight=np.full(60, 2.0)))
