@@ -44,12 +44,16 @@ class Logistic(BinaryLoss):
         """Add up logarithms by multiplying: a logarithm for each few hundred samples."""
         whole = weights.max(initial=0)
         alike = weights == whole
-        if whole == 0 or 2 * np.count_nonzero(alike) < np.count_nonzero(weights):
+        rest = np.flatnonzero(alike ^ (weights > 0)) if whole > 0 else np.arange(0)
+        if whole == 0 or 2 * rest.size > weights.size:
             return super()._total(y, f, weights)
-        rest = np.flatnonzero(~alike & (weights > 0))
-        total = float(weights[rest] @ self._value(y[rest], f[rest])) if rest.size else 0.0
-        margin = (as_precise(f, y) * f)[alike]
-        factors = np.exp(-np.abs(margin))
+        margin = as_precise(f, y) * f
+        factors = np.abs(margin)
+        np.exp(np.negative(factors, out=factors), out=factors)
+        tail = float(weights[rest] @ np.log1p(factors[rest])) if rest.size else 0.0
+        factors *= alike
+        np.minimum(margin, 0, out=margin)
+        linear = float(np.dot(margin, weights.astype(margin.dtype, copy=False)))
         # Added to one, small factors lose digits: a quarter of all at most, else log1p keeps them.
         if factors.size * np.finfo(f.dtype).eps ** 0.25 < factors.sum():
             factors += 1
@@ -60,7 +64,7 @@ class Logistic(BinaryLoss):
             logs += np.log(factors[cut:]).sum(dtype=np.float64)
         else:
             logs = np.log1p(factors).sum(dtype=np.float64)
-        return total + float(whole) * float(logs - np.minimum(margin, 0).sum(dtype=np.float64))
+        return float(whole) * float(logs) + tail - linear
 
 
 @dataclass(frozen=True)

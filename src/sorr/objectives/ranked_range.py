@@ -117,6 +117,20 @@ class RankedRangeObjective:
         """The class of each row, or None where the target has none."""
         return self.loss.strata(self.y)
 
+    @cached_property
+    def classes(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]] | None:
+        """The classes, and for each row the index of its own; None where the target has none."""
+        strata = self.strata
+        if strata is None:
+            return None
+        low, high = strata.min(), strata.max()
+        is_high = strata == high
+        if np.all(is_high | (strata == low)):  # two classes are told apart without sorting
+            names = np.array([low, high]) if low < high else np.array([low])
+            return names, is_high.astype(np.intp) if low < high else np.zeros(len(strata), np.intp)
+        names, index = np.unique(strata, return_inverse=True)
+        return names, index
+
     @property
     def is_convex(self) -> bool:
         """Whether nothing is dropped from the top, so that a local minimum is global."""
@@ -241,7 +255,10 @@ class RankedRangeObjective:
 
     def _with(self, **changes: Any) -> RankedRangeObjective:
         other = copy.copy(self)
-        other.__dict__.pop("ridge_diagonal", None)
+        if "C" in changes:
+            other.__dict__.pop("ridge_diagonal", None)
+        if "y" in changes:
+            other.__dict__.pop("classes", None)
         other.__dict__.update(changes)
         return other
 

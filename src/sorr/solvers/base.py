@@ -136,21 +136,23 @@ class Solution:
         return np.zeros(self.theta.shape[1:])
 
 
-def describe(objective: RankedRangeObjective, theta: FloatArray, raw: FloatArray) -> Minimum:
+def describe(
+    objective: RankedRangeObjective, theta: FloatArray, raw: FloatArray, value: float | None = None
+) -> Minimum:
     """Return a minimum with the mass that is dropped there in each class or group."""
-    losses = objective.losses(raw)
-    dropped = objective.convex_parts()[1].groups.shares(losses)
+    order = objective.loss.order(objective.y, raw)
+    dropped = objective.convex_parts()[1].groups.shares(order)
     lost: dict[Hashable, float] = {}
-    strata = objective.strata
     for group in objective.groups:
         share = dropped[group.rows] / group.scale
-        if strata is None:
+        if objective.classes is None:
             lost[group.label] = float(share.sum())
             continue
-        for label in np.unique(strata).tolist():
-            mass = float(share[strata[group.rows] == label].sum())
-            lost[label] = lost.get(label, 0.0) + mass
-    value = objective.value_at(raw, theta)
+        names, index = objective.classes
+        masses = np.bincount(index[group.rows], share, len(names))
+        for name, mass in zip(names.tolist(), masses.tolist(), strict=True):
+            lost[name] = lost.get(name, 0.0) + mass
+    value = objective.value_at(raw, theta) if value is None else value
     return Minimum(theta, value, {label: round(mass, 9) for label, mass in lost.items()})
 
 

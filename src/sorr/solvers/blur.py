@@ -162,7 +162,7 @@ def clipped_parts(
     """
     low, high = bracket
     level = (low + high) / 2
-    close = 16 * float(np.finfo(values.dtype).eps) * total
+    close = float(np.finfo(values.dtype).eps) ** 0.75 * total
     for _ in range(60):
         part = np.clip((values - level) * (1 / width), 0.0, 1.0)
         excess = float(mass @ part) - total

@@ -133,10 +133,11 @@ def dca(
     Examples
     --------
     >>> import numpy as np
-    >>> X, y = np.array([[1.0], [2.0], [3.0], [-9.0]]), np.array([1.0, 2.0, 3.0, 9.0])
-    >>> objective = RankedRangeObjective(X, y, "squared", m=1, C=np.inf)
-    >>> dca(objective, inner="deterministic").coef.round(4)
-    array([1.])
+    >>> X = np.arange(6.0)[:, None]
+    >>> y = np.array([1.0, 3.0, -40.0, 7.0, 9.0, 11.0])  # a line, and an outlier
+    >>> objective = RankedRangeObjective(X, y, "absolute", m=1, C=np.inf)
+    >>> dca(objective, inner="deterministic").theta.round(4)
+    array([2., 1.])
     """
     _refuse(inner, step_size, batch_size, restart)
     if not tol >= 0:

@@ -18,14 +18,14 @@ def refuse_droppable_class(objective: RankedRangeObjective) -> None:
     If every row of a class fits above rank m, predicting the other classes everywhere costs
     nothing, and the infimum of the objective is that of a problem without the class.
     """
-    classes = objective.strata
-    if classes is None or objective.is_convex:
+    if objective.classes is None or objective.is_convex:
         return
     masses = objective.groups.masses
-    names, index = np.unique(classes, return_inverse=True)
+    names, index = objective.classes
     kept = np.zeros(len(names), dtype=bool)
     for group in objective.groups:
-        mass = np.bincount(index[group.rows], masses[group.rows], len(names))
+        weight = None if objective.groups.weight is None else masses[group.rows]
+        mass = np.bincount(index[group.rows], weight, len(names))
         kept |= mass > group.m * (1 + 1e-12)
     if kept.all():
         return

@@ -39,9 +39,12 @@ def lower_bound(
     """
     weights = _admissible(objective, weights)
     loss, design = objective.loss, objective.design
-    if design.intercept and loss.has_curvature:
-        raw = _balanced(objective, raw, weights[:, 0])
     values, slopes = loss.pieces(objective.y, raw)
+    if design.intercept and loss.has_curvature:
+        shifted = _balanced(objective, raw, weights[:, 0], slopes[:, 0])
+        if shifted is not raw:
+            raw = shifted
+            values, slopes = loss.pieces(objective.y, raw)
     if slopes.ndim == 2:
         residual = np.einsum("il,il->i", weights, slopes)
         heights = np.einsum("il,il->i", weights, values) - residual * raw
@@ -49,9 +52,7 @@ def lower_bound(
         residual = np.einsum("il,ilj->ij", weights, slopes)
         heights = np.einsum("il,il->i", weights, values) - np.einsum("ij,ij->i", residual, raw)
     if design.intercept:
-        factor = _balance(residual)
-        heights *= factor
-        residual *= factor if residual.ndim == 1 else factor[:, None]
+        heights, residual = _balance(heights, residual)
     height = float(heights.sum())
     pulled = design.pull(residual)[: design.n_features].ravel()
     square = float(pulled @ pulled) / 2
@@ -74,52 +75,57 @@ def _admissible(objective: RankedRangeObjective, weights: FloatArray) -> FloatAr
         block = weights[group.rows]
         most, total = group.scale * masses[group.rows], group.scale * group.width
         for last in [False] * rounds + [True]:
-            sums = block.sum(axis=1)
-            block = block * np.divide(most, sums, out=np.ones_like(sums), where=sums > most)[:, None]
+            sums = block[:, 0] if block.shape[1] == 1 else block.sum(axis=1)
+            if (sums > most).any():
+                safe = np.where(sums > 0, sums, 1.0)
+                block = block * np.minimum(most / safe, 1.0)[:, None]
             reached = float(block.sum())
-            if reached == 0:
+            if reached == 0 or abs(reached - total) <= 1e-15 * total:
                 break
-            block *= min(1.0, total / reached) if last else total / reached
+            block = block * (min(1.0, total / reached) if last else total / reached)
         weights[group.rows] = block
     return weights
 
 
 def _balanced(
-    objective: RankedRangeObjective, raw: FloatArray, weights: FloatArray
+    objective: RankedRangeObjective, raw: FloatArray, weights: FloatArray, slopes: FloatArray
 ) -> FloatArray:
-    """Return raw predictions shifted by the intercept at which the weighted slopes add to zero."""
+    """Return raw predictions shifted by the intercept at which the weighted slopes add to zero.
+
+    What rounding leaves is taken care of by `_balance`.
+    """
     loss, y = objective.loss, objective.y
-    scale = float(weights.sum())
+    close = 1e-11 * float(weights @ np.abs(slopes).reshape(len(weights), -1).max(axis=1))
     for _ in range(20):
-        slopes = loss.gradient(y, raw)
+        totals = weights @ slopes
+        if np.abs(totals).max() <= (close if raw.ndim == 1 else 1e-4 * close):
+            break
+        bend = loss.curvature(y, raw)
         if raw.ndim == 1:
-            total, bend = float(weights @ slopes), float(weights @ loss.curvature(y, raw))
-            if abs(total) <= 1e-15 * scale or bend <= 0:
+            curve = float(weights @ bend)
+            if curve <= 0:
                 break
-            raw = raw - np.clip(total / bend, -1.0, 1.0)
+            raw = raw - np.clip(totals / curve, -1.0, 1.0)
         else:
-            totals = weights @ slopes
-            if np.abs(totals).max() <= 1e-15 * scale:
-                break
-            bends = np.einsum("i,ijk->jk", weights, loss.curvature(y, raw))
-            step = np.linalg.lstsq(bends, totals, rcond=1e-12)[0]
-            raw = raw - np.clip(step, -1.0, 1.0)
+            curves = np.einsum("i,ijk->jk", weights, bend)
+            raw = raw - np.clip(np.linalg.lstsq(curves, totals, rcond=1e-12)[0], -1.0, 1.0)
+        slopes = loss.gradient(y, raw)
     return raw
 
 
-def _balance(residual: FloatArray) -> FloatArray:
-    """Return factors, at most one, that make the residuals of one output add to zero.
+def _balance(heights: FloatArray, residual: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return heights and residuals of one output with rows scaled down until these add to zero.
 
-    Of several outputs only those whose sums are zero up to rounding pass; else nothing does.
+    Of several outputs only those pass whose sums are zero up to rounding; else nothing does.
     """
     if residual.ndim == 2:
         sums = np.abs(residual.sum(axis=0))
-        fine = (sums <= 1e-13 * np.abs(residual).sum()).all()
-        return np.full(len(residual), float(fine))
-    up, down = residual[residual > 0].sum(), -residual[residual < 0].sum()
-    factor = np.ones(len(residual))
-    if up > down:
-        factor[residual > 0] = down / up
-    elif down > up:
-        factor[residual < 0] = up / down
-    return factor
+        fine = float((sums <= 1e-13 * np.abs(residual).sum()).all())
+        return heights * fine, residual * fine
+    total, size = float(residual.sum()), float(np.abs(residual).sum())
+    up, down = (size + total) / 2, (size - total) / 2
+    if total == 0:
+        return heights, residual
+    heavier = residual > 0 if total > 0 else residual < 0
+    factor = np.where(heavier, min(up, down) / max(up, down), 1.0)
+    return heights * factor, residual * factor

@@ -6,11 +6,13 @@ from itertools import combinations, product
 from math import comb, prod
 
 import numpy as np
+import numpy.typing as npt
 
 from sorr.objectives import Groups, RankedRangeObjective
 from sorr.solvers.base import Solution, Status, Step, describe
+from sorr.solvers.dual import lower_bound
 from sorr.solvers.fast import Point, evaluate
-from sorr.solvers.topsum import minimise_top_sum
+from sorr.solvers.topsum import Certified, minimise_top_sum
 
 __all__ = ["exhaustive"]
 
@@ -22,7 +24,8 @@ def exhaustive(objective: RankedRangeObjective, *, tol: float = 1e-6) -> Solutio
 
     Since :math:`\psi_{m,k}(s) = \min_{|U| = m} \phi_{k-m}(s_{-U})`, the minimum of the objective is the
     lowest among those of the convex problems without a set U of m rows in each group. Each is
-    solved to a certified gap.
+    solved to a certified gap, unless the dual weights of one that was solved before rest on none
+    of the rows of U: then its bound holds here as well.
 
     Parameters
     ----------
@@ -52,17 +55,26 @@ def exhaustive(objective: RankedRangeObjective, *, tol: float = 1e-6) -> Solutio
     before = objective.design.passes
     best: Point | None = None
     floor = np.inf
-    trace = []
+    trace: list[Step] = []
+    proofs: list[tuple[npt.NDArray[np.bool_], float]] = []
     choices = [combinations(rows, int(g.m)) for g, rows in zip(groups, members, strict=True)]
     for number, dropped in enumerate(product(*choices)):
-        convex = _without(objective, [row for part in dropped for row in part])
-        found = minimise_top_sum(convex, evaluate(convex, np.zeros(objective.shape)), tol=tol)
+        rows = [row for part in dropped for row in part]
+        if best is not None and any(
+            bound >= best.value * (1 - tol) and not support[rows].any()
+            for support, bound in proofs
+        ):
+            continue
+        convex = _without(objective, rows)
+        found = minimise_top_sum(convex, evaluate(convex, np.zeros(objective.shape)), tol=tol / 2)
         floor = min(floor, found.bound)
+        proofs.append(_proof(convex, found))
         if best is None or found.point.value < best.value:
             best = found.point
         trace.append(Step(number, "exhaustive", best.value, objective.design.passes - before))
     assert best is not None
     value = objective.value_at(best.raw, best.theta)
+    floor = min(floor, value * (1 - tol) if len(proofs) < ways else np.inf)
     gap = max(value - floor, 0.0) / value if value > 0 else 0.0
     return Solution(
         theta=best.theta,
@@ -76,6 +88,15 @@ def exhaustive(objective: RankedRangeObjective, *, tol: float = 1e-6) -> Solutio
         row_weights=objective.shares(best.raw),
         n_features=objective.design.n_features,
     )
+
+
+def _proof(
+    convex: RankedRangeObjective, found: Certified
+) -> tuple[npt.NDArray[np.bool_], float]:
+    """Return the rows that dual weights rest on, and the bound of these weights."""
+    assert found.weights is not None
+    weights = np.where(found.weights > 1e-7 * found.weights.max(), found.weights, 0.0)
+    return weights.any(axis=1), lower_bound(convex, found.point.raw, weights)
 
 
 def _without(objective: RankedRangeObjective, rows: list[int]) -> RankedRangeObjective:

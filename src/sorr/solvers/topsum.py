@@ -32,10 +32,11 @@ _WIDTHS = (1e-2, 1e-3, 1e-4)  # of corners and cuts, relative to the mean loss, 
 
 
 class Certified(NamedTuple):
-    """A point, and a bound that no point can go below."""
+    """A point, a bound that no point can go below, and the weights of the rows behind it."""
 
     point: Point
     bound: float
+    weights: FloatArray | None = None
 
     @property
     def gap(self) -> float:
@@ -147,9 +148,11 @@ def minimise_top_sum(
     for _ in range(max_iter):
         theta, weigh = step(found.point)
         moved, end = _search(objective, found.point, theta)
-        bound = max(found.bound, lower_bound(objective, end.raw, weigh(end.raw)))
-        stuck = moved.value >= found.point.value and bound <= found.bound
-        found = Certified(moved, bound)
+        bound, weights = found.bound, weigh(end.raw)
+        stuck = moved.value >= found.point.value
+        if (better := lower_bound(objective, end.raw, weights)) > bound:
+            bound, stuck = better, False
+        found = Certified(moved, bound, weights if not stuck else found.weights)
         if record is not None:
             record(moved)
         if found.gap <= tol or (stuck and not step.widen()):

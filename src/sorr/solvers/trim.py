@@ -217,7 +217,7 @@ class _Search:
         is_patient = self.objective.n_samples <= _SHORT
         for _ in range(self.max_iter):
             majoriser = self.objective.trimmed(point.raw)
-            here = evaluate(majoriser, point.theta, point.raw)
+            here = point._replace(shares=majoriser.shares(point.raw))  # where it has that value
             lower = minimise_top_sum(majoriser, here, tol=inner)
             moved = evaluate(self.objective, lower.point.theta, lower.point.raw)
             if moved.value > point.value:  # by rounding alone
@@ -290,4 +290,6 @@ class _Search:
     def minima(self) -> tuple[Minimum, ...]:
         points = [found.point for found in self.found]
         kept = distinct([p.value for p in points], [p.raw for p in points])
-        return tuple(describe(self.objective, points[i].theta, points[i].raw) for i in kept)
+        return tuple(
+            describe(self.objective, points[i].theta, points[i].raw, points[i].value) for i in kept
+        )
