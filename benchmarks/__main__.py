@@ -1,5 +1,11 @@
-"""Print every benchmark."""
+"""Print every benchmark, or those that are named: ``python -m benchmarks solvers``."""
 
-from benchmarks import ranked
+import sys
 
-print(ranked.report())
+from benchmarks import ranked, solvers
+
+REPORTS = {"ranked": ranked.report, "solvers": solvers.report}
+
+for name in sys.argv[1:] or REPORTS:
+    for line in REPORTS[name]():
+        print(line, flush=True)

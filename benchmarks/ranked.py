@@ -86,5 +86,5 @@ def memory(n: int = 10_000_000) -> list[str]:
     return lines
 
 
-def report() -> str:
-    return "\n".join([*speed(), *memory()])
+def report() -> list[str]:
+    return [*speed(), *memory()]

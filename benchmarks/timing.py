@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-__all__ = ["Ratio", "ratios"]
+__all__ = ["Ratio", "ratios", "turns"]
 
 
 class Ratio:
@@ -34,12 +34,30 @@ def ratios(
     Everybody takes turns, so that a noisy minute hits all of them; in each turn the best of
     several runs in a row counts.
     """
+    best = _turns(peer, contenders, rounds, repeats)
+    return min(best[""]), {name: Ratio(best[name], best[""]) for name in contenders}
+
+
+def turns(
+    peer: Callable[[], object], contenders: Mapping[str, Callable[[], object]], rounds: int
+) -> dict[str, Ratio]:
+    """Return how contenders compare that take long: everybody runs once in each round."""
+    times = _turns(peer, contenders, rounds, 1)
+    return {name: Ratio(times[name], times[""]) for name in contenders}
+
+
+def _turns(
+    peer: Callable[[], object],
+    contenders: Mapping[str, Callable[[], object]],
+    rounds: int,
+    repeats: int,
+) -> dict[str, list[float]]:
     everybody = {"": peer, **contenders}
     best: dict[str, list[float]] = {name: [] for name in everybody}
     for _ in range(rounds):
         for name, run in everybody.items():
             best[name].append(min(_seconds(run) for _ in range(repeats)))
-    return min(best[""]), {name: Ratio(best[name], best[""]) for name in contenders}
+    return best
 
 
 def _seconds(run: Callable[[], object]) -> float:

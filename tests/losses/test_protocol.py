@@ -146,6 +146,11 @@ def test_a_loss_whose_pieces_are_not_known_says_so_by_name(loss):
 
 
 @every_loss
+def test_a_loss_tells_whether_its_pieces_are_known(loss):
+    assert loss.has_pieces == with_pieces(loss)
+
+
+@every_loss
 def test_the_floor_is_zero_for_the_hinge_and_none_for_the_others(loss):
     assert loss.floor == (0 if isinstance(loss, Hinge) else -np.inf)
 

@@ -29,7 +29,9 @@ def targets_for(loss, X, seed=0):
     """Return a target of X that suits a loss by name."""
     if loss in ("absolute", "squared", "huber"):
         return line(*X.shape, seed=seed)[1]
-    return np.where(X[:, 0] + 0.5 * np.random.default_rng(seed).standard_normal(len(X)) > 0, 1.0, -1.0)
+    return np.where(
+        X[:, 0] + 0.5 * np.random.default_rng(seed).standard_normal(len(X)) > 0, 1.0, -1.0
+    )
 
 
 def conic_minimum(X, y, loss, k, C, weight=None):
@@ -49,9 +51,7 @@ def conic_minimum(X, y, loss, k, C, weight=None):
         "absolute": lambda: cp.abs(raw - y),
         "squared": lambda: cp.square(raw - y),
     }[loss]()
-    problem = cp.Problem(
-        cp.Minimize(cp.sum_largest(losses, k) / k + cp.sum_squares(w) / (2 * C))
-    )
+    problem = cp.Problem(cp.Minimize(cp.sum_largest(losses, k) / k + cp.sum_squares(w) / (2 * C)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # "may be inaccurate": it is, by 1e-7 or so
         problem.solve(solver="CLARABEL")

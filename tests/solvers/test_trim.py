@@ -86,9 +86,7 @@ def test_weights_are_copies():
     )
     n = int(weight.sum())
     again = RankedRangeObjective(np.repeat(X, weight, axis=0), np.repeat(y, weight), C=100.0)
-    repeated = trim(
-        again.with_groups(weighted_groups(again, 0.1 * n, 0.8 * n)), random_state=0
-    )
+    repeated = trim(again.with_groups(weighted_groups(again, 0.1 * n, 0.8 * n)), random_state=0)
     assert weighted.objective == pytest.approx(repeated.objective, rel=1e-5)
 
 

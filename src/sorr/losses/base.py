@@ -133,7 +133,7 @@ class Loss(ABC):
     @property
     def has_pieces(self) -> bool:
         """Whether `pieces` is defined."""
-        return self.smooth or type(self)._pieces is not Loss._pieces
+        return self.smooth or "_pieces" in vars(type(self))
 
     def smoothed(self, width: float) -> Loss:
         """Return a smooth loss with curvature which is at most ``width / 2`` below this one.
@@ -145,6 +145,7 @@ class Loss(ABC):
         TypeError
             If there is none.
         """
+        del width
         if self.has_curvature:
             return self
         raise TypeError(
@@ -218,6 +219,7 @@ class Loss(ABC):
         return value[:, None], gradient[:, None]
 
     def _is_right(self, y: Target, f: FloatArray) -> npt.NDArray[np.bool_]:
+        del y, f
         raise TypeError(
             f"{self.name} predicts no class, so that no prediction of it is right or wrong; "
             "needed a loss over classes, such as logistic or softmax"

@@ -54,15 +54,18 @@ class Design:
 
     @property
     def passes(self) -> float:
+        """How often the rows were read."""
         return self._meter.rows / self._meter.whole
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """The precision of the features."""
         dtype: np.dtype[Any] = self.X.dtype
         return dtype
 
     @property
     def is_sparse(self) -> bool:
+        """Whether the features are stored as CSR."""
         return bool(sparse.issparse(self.X))
 
     def predict(self, theta: FloatArray) -> FloatArray:

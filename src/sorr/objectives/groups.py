@@ -1,4 +1,4 @@
-"""Ranked ranges within groups of rows, each with its own ends, averaged by the mass of the groups."""
+"""Ranked ranges within groups of rows, each with its own ends, averaged by their mass."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sorr.ranked import Mass, RankedRange, ranked_range_weights
 
 __all__ = ["Group", "Groups", "Rank"]
 
-Rank: TypeAlias = "int | float | None | Mapping[Any, int | float | None]"
+Rank: TypeAlias = "int | float | Mapping[Any, int | float | None] | None"
 Rows: TypeAlias = "npt.NDArray[np.intp] | slice"
 _ROUNDING = 1e-9
 
@@ -34,6 +34,7 @@ class Group(NamedTuple):
 
     @property
     def width(self) -> float:
+        """How much is kept of the group."""
         return self.k - self.m
 
     @property
@@ -91,6 +92,7 @@ class Groups:
 
     @property
     def masses(self) -> npt.NDArray[np.float64]:
+        """The mass of each row."""
         return np.ones(self.n_samples) if self.weight is None else self.weight
 
     @property

@@ -21,8 +21,8 @@ __all__ = ["RankedRangeObjective"]
 class RankedRangeObjective:
     r"""The average of a ranked range of losses, plus a ridge on the coefficients.
 
-    .. math:: F(w, b) = \sum_g \frac{n_g}{n} \frac{1}{k_g - m_g} \sum_{i=m_g+1}^{k_g} s^g_{[i]}(w, b)
-        + \frac{\|w\|^2}{2 C}
+    .. math:: F(w, b) = \sum_g \frac{n_g}{n} \frac{1}{k_g - m_g}
+        \sum_{i=m_g+1}^{k_g} s^g_{[i]}(w, b) + \frac{\|w\|^2}{2 C}
 
     :math:`s^g_{[1]} \ge s^g_{[2]} \ge \dots` are the losses of the rows of a group, sorted, and
     :math:`n_g` is the mass of the group: its number of rows, or their total weight. Without groups
@@ -106,10 +106,12 @@ class RankedRangeObjective:
 
     @property
     def n_samples(self) -> int:
+        """The number of rows."""
         return self.design.n_samples
 
     @property
     def n_parameters(self) -> int:
+        """The number of parameters, over all outputs."""
         return int(np.prod(self.shape))
 
     @property

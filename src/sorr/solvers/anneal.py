@@ -6,8 +6,8 @@ With the top sum of the dropped rows smoothed,
     \sum_i \omega_i \big( p_i s_i - \tfrac{\tau}{2} p_i^2 \big),
     \qquad p_i = \operatorname{clip}((s_i - \lambda) / \tau, 0, 1),
 
-a row near the cut pulls in part. Few local minima are left at a large heat :math:`\tau`; following one
-down to a small heat leads to a deep minimum of the objective more often than starting there.
+a row near the cut pulls in part. Few local minima are left at a large heat :math:`\tau`; following
+one down to a small heat leads to a deep minimum of the objective more often than starting there.
 """
 
 from __future__ import annotations
@@ -29,14 +29,12 @@ class _Heated(RankedRangeObjective):
     """An objective whose dropped rows are weighed softly."""
 
     heat: float
-    _kept: RankedRangeObjective
+    kept: RankedRangeObjective
 
     @classmethod
     def of(cls, objective: RankedRangeObjective, heat: float) -> _Heated:
         heated = cls.__new__(cls)
-        heated.__dict__.update(objective.__dict__)
-        heated.heat = heat
-        heated._kept = objective.convex_parts()[0]
+        heated.__dict__.update(objective.__dict__, heat=heat, kept=objective.convex_parts()[0])
         return heated
 
     def smoothed(self, width: float) -> _Heated:
@@ -44,7 +42,7 @@ class _Heated(RankedRangeObjective):
 
     def value_and_shares_at(self, raw: FloatArray, theta: FloatArray) -> tuple[float, FloatArray]:
         losses = self.losses(raw)
-        shares = self._kept.groups.shares(losses)
+        shares = self.kept.groups.shares(losses)
         saved, masses = 0.0, self.groups.masses
         for group in self.groups:
             if group.m > 0:
@@ -56,9 +54,7 @@ class _Heated(RankedRangeObjective):
         return value + self.ridge(theta), shares
 
 
-def anneal(
-    objective: RankedRangeObjective, point: Point, rng: np.random.Generator
-) -> Point:
+def anneal(objective: RankedRangeObjective, point: Point, rng: np.random.Generator) -> Point:
     """Return a point of the objective reached through soft versions of it."""
     scale, memory = float(objective.losses(point.raw).mean()), Memory()
     for heat in _HEATS:

@@ -1,4 +1,4 @@
-"""Sequential quadratic steps for top sums: rows near the cut are solved for, the rest is modelled."""
+"""Quadratic steps for top sums: rows near the cut are solved for, the others are modelled."""
 
 from __future__ import annotations
 
@@ -115,7 +115,10 @@ class Banded:
             if first > 0:
                 upper = float(kth_largest(top, Mass(first), sample_weight=omega))
             lower = kth_largest(top, Mass(first + width), sample_weight=omega)
-            near, inside = np.flatnonzero((top <= upper) & (top >= lower)), np.flatnonzero(top > upper)
+            near, inside = (
+                np.flatnonzero((top <= upper) & (top >= lower)),
+                np.flatnonzero(top > upper),
+            )
             if len(near) > _TIES * size:  # a block of ties: any way to break it will do
                 order = np.argsort(-top, kind="stable")
                 begin = int(np.searchsorted(np.cumsum(omega[order]), first))
@@ -127,7 +130,7 @@ class Banded:
         """Return the quadratic model of the rows that count in full, and of the ridge."""
         objective = self.objective
         gradient = objective.ridge_gradient(point.theta).ravel()
-        hessian = np.diag(objective.ridge_diagonal)
+        hessian: FloatArray = np.diag(objective.ridge_diagonal)
         if full.any():
             residual = objective.weighted_gradient(point.raw, full)
             gradient = gradient + objective.design.pull(residual).ravel()

@@ -51,6 +51,7 @@ class Status(Enum):
 
     @property
     def sentence(self) -> str:
+        """What the status means, and what to do about it."""
         return self.value
 
     @property

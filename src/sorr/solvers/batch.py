@@ -7,6 +7,7 @@ ridge of its own, so that a search from many starts and a grid of problems are t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -95,7 +96,7 @@ class Batch:
         self.y = objective.y[self.index]
         self.objective = objective
         self.frame = Frame.of(objective, self.index)
-        self._groups = [slice(*pair) for pair in zip(ends[:-1], ends[1:], strict=True)]
+        self._groups = [slice(*pair) for pair in pairwise(ends)]
         self._totals = [group.mass for group in groups]
         self._ends = np.array([(group.m, group.k, group.scale) for group in groups]).T
         A = self.frame.rows
@@ -157,6 +158,8 @@ class Batch:
             left = self._search(raw, T, current, step, left, problem, model, mass)
             damping = np.maximum(damping / 10, _DAMPING)
             damping[left] *= 1000
+            if stage.heat and stage is not stages[-1]:
+                continue  # far from the objective yet
             value = self._value(raw, T, cells, self.objective, self.mass) if differs else current
             better = value < lowest
             best[better], lowest[better] = T[better], value[better]
@@ -213,7 +216,10 @@ class Batch:
         """Return where the entries of a cut through a group are among all raw predictions."""
         columns, n = self._groups[g], len(self.y)
         width = columns.stop - columns.start
-        return cut.at if width == n else cut.at + cut.candidate * (n - width) + columns.start
+        if width == n:
+            return cut.at
+        skipped = np.arange(len(cut.counts)) * (n - width) + columns.start
+        return cut.at + cut.each(skipped)
 
     def _value(
         self,
@@ -229,7 +235,7 @@ class Batch:
             cut = ranking.between(cells.m[:, g], cells.k[:, g])
             at = self._positions(cut, g)
             losses = model.loss.value(self._targets[at], raw.ravel()[at])
-            total += cells.scale[:, g] * cut.sums(losses)
+            total += cells.scale[:, g] * cut.sums(cut.share * losses)
         return total
 
     def _direction(
@@ -256,21 +262,22 @@ class Batch:
             reach = np.maximum(1, np.floor(band * np.minimum(k - m, ranking.total - k)))
             whole = bool(ranking.is_whole(k).all())
             cut = ranking.between(m, k if whole else k + reach)
-            at, row = self._positions(cut, g), cut.candidate
+            at = self._positions(cut, g)
             y, f = self._targets[at], raw.ravel()[at]
             slope, curvature = loss.gradient(y, f), loss.curvature(y, f)
             if whole:
-                weight = scale[row] * cut.share
+                weight = cut.each(scale) * cut.share
                 pull[at], bend[at] = weight * slope, weight * curvature
                 continue
             floor = _FLOOR * self.frame.unit
             blur = soft_lower(ranking, cut, loss.value(y, f), m, k, reach, floor)
-            weight, stiff = scale[row] * blur.weight, scale / (2 * blur.width)
+            weight, stiff = cut.each(scale) * blur.weight, scale / (2 * blur.width)
+            drift = blur.edge * slope
             edge = np.zeros(raw.size)
-            edge[at] = blur.edge * slope
-            pull[at], bend[at] = weight * slope, weight * curvature + stiff[row] * edge[at] * slope
+            edge[at], pull[at] = drift, weight * slope
+            bend[at] = weight * curvature + cut.each(stiff) * drift * slope
             mean = edge.reshape(raw.shape) @ A
-            moving = np.bincount(row, blur.edge, minlength=size)
+            moving = cut.sums(blur.edge)
             stiff = np.divide(stiff, moving, out=np.zeros(size), where=moving > 0)
             hessian -= stiff[:, None, None] * mean[:, :, None] * mean[:, None, :]
         flat = bend.reshape(raw.shape) @ self._outer

@@ -1,7 +1,7 @@
 r"""Newton steps around corners: those of the loss are rounded, and the cut at rank k is blurred.
 
-The weights of the rows near the cut maximise
-:math:`\sum_i v_i s_i + h \sum_i \omega_i p_i (1 - p_i)` with :math:`v_i = \omega_i p_i`, which gives
+The weights :math:`v_i = \omega_i p_i` of the rows near the cut maximise
+:math:`\sum_i v_i s_i + h \sum_i \omega_i p_i (1 - p_i)`, which gives
 
 .. math:: p_i = \operatorname{clip}(1/2 + (s_i - \lambda) / 2h, 0, 1), \qquad \sum_i v_i = c_g .
 
@@ -19,7 +19,7 @@ from sorr.objectives import RankedRangeObjective
 from sorr.objectives.design import FloatArray
 from sorr.ranked import Mass, kth_largest
 from sorr.solvers.fast import Point, evaluate
-from sorr.solvers.interior import solve_symmetric
+from sorr.solvers.symmetric import solve_symmetric
 
 __all__ = ["Blurred", "clipped_parts", "sharpen", "sharpens"]
 
@@ -173,4 +173,4 @@ def clipped_parts(
         level = level + width * excess / moving if moving > 0 else (low + high) / 2
         if not low < level < high:
             level = (low + high) / 2
-    return part
+    return np.asarray(part)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from sorr.objectives.design import FloatArray
 __all__ = ["Cut", "Ranking", "soft_lower", "soft_top"]
 
 Index = npt.NDArray[np.intp]
+T = TypeVar("T", bound=np.generic)
 
 _ROUNDING = 1e-9
 _ITERATIONS = 40
@@ -26,20 +27,25 @@ class Cut(NamedTuple):
         Their positions in the flattened matrix, in ascending order.
     share : ndarray
         The mass each of them has within the range; ties share equally.
-    candidate : ndarray of int
-        Their rows.
-    starts : ndarray of int
-        Where each row starts: no row is empty.
+    counts : ndarray of int
+        How many entries each candidate has: no candidate has none.
     """
 
     at: Index
     share: FloatArray
-    candidate: Index
-    starts: Index
+    counts: Index
 
     def sums(self, values: FloatArray) -> FloatArray:
-        """Return the sum for each candidate, each entry times its share."""
-        return np.add.reduceat(self.share * values, self.starts)
+        """Return the sum of the values of each candidate."""
+        return np.add.reduceat(values, _starts(self.counts))
+
+    def lowest(self, values: FloatArray) -> FloatArray:
+        """Return the lowest of the values of each candidate."""
+        return np.minimum.reduceat(values, _starts(self.counts))
+
+    def each(self, values: npt.NDArray[T]) -> npt.NDArray[T]:
+        """Return values of the candidates as values of their entries."""
+        return np.repeat(values, self.counts)
 
 
 class Ranking:
@@ -51,11 +57,13 @@ class Ranking:
         Numbers that rank the losses of each candidate.
     mass : ndarray of shape (n_rows,) or (n_candidates, n_rows), or None
         The mass of each entry: one if None.
-    total : float
+    total : float or ndarray of shape (n_candidates,)
         The mass of all entries.
     """
 
-    def __init__(self, order: FloatArray, mass: FloatArray | None, total: FloatArray) -> None:
+    def __init__(
+        self, order: FloatArray, mass: FloatArray | None, total: FloatArray | float
+    ) -> None:
         self.order, self.mass, self.total = order, mass, total
         self._every = np.arange(len(order))
         if mass is None:
@@ -83,22 +91,23 @@ class Ranking:
 
     def between(self, m: FloatArray, k: FloatArray) -> Cut:
         """Return the entries ranked m + 1 to k."""
-        n, k = self.order.shape[1], np.minimum(k, self.total)
+        k = np.minimum(k, self.total)
         upper, lower = self.at(m + 1 if self.mass is None else m), self.at(k)
         at = np.flatnonzero((self.order <= upper[:, None]) & (self.order >= lower[:, None]))
-        starts = np.searchsorted(at, self._every * n)
-        counts = np.diff(starts, append=len(at))
-        candidate = np.repeat(self._every, counts)
-        share = np.ones(len(at)) if self.mass is None else self.mass.ravel()[at]
-        if self.mass is None and np.array_equal(counts, k - m):
-            return Cut(at, share, candidate, starts)
+        cut = Cut(at, np.ones(len(at)), self._counts(at))
+        if self.mass is None and np.array_equal(cut.counts, k - m):
+            return cut
+        share = cut.share if self.mass is None else self.mass.ravel()[at]
         order = self.order.ravel()[at]
         for end in (upper, np.where(lower == upper, np.nan, lower)):  # one block has one share
-            tied = np.flatnonzero(order == end[candidate])
-            share[tied] *= self._inside(end, m, k)[candidate[tied]]
+            tied = np.flatnonzero(order == cut.each(end))
+            share[tied] *= cut.each(self._inside(end, m, k))[tied]
         held = share > 0
-        at, share, candidate = at[held], share[held], candidate[held]
-        return Cut(at, share, candidate, np.searchsorted(at, self._every * n))
+        return Cut(at[held], share[held], self._counts(at[held]))
+
+    def _counts(self, at: Index) -> Index:
+        starts = np.searchsorted(at, self._every * self.order.shape[1])
+        return np.diff(starts, append=len(at))
 
     def _inside(self, end: FloatArray, m: FloatArray, k: FloatArray) -> FloatArray:
         """Return which part of the entries tied at that number lies within the range."""
@@ -149,27 +158,29 @@ def soft_lower(
     entry below the cut would get a weight, unless that is less than the floor, as it is where
     all losses tie. A loss of zero counts nothing, so it gets no weight, and the sum may be less.
     """
-    row, order = cut.candidate, ranking.order.ravel()[cut.at]
+    order = ranking.order.ravel()[cut.at]
     at_k, above = (
-        np.minimum.reduceat(np.where(order >= ranking.at(rank)[row], losses, np.inf), cut.starts)
+        cut.lowest(np.where(order >= cut.each(ranking.at(rank)), losses, np.inf))
         for rank in (k, k - reach)
     )
-    below = np.minimum.reduceat(losses, cut.starts)
-    below[ranking.is_whole(k + reach)] = -np.inf
+    below = np.where(ranking.is_whole(k + reach), -np.inf, cut.lowest(losses))
     width = np.minimum(above - at_k, at_k - below) / 2
     width = np.where(np.isfinite(width), np.maximum(width, floor), floor)
     weight, edge = np.where(losses > 0, cut.share, 0.0), np.zeros_like(losses)
-    blurred = ~ranking.is_whole(k) & (np.bincount(row, weight, minlength=len(k)) > k - m)
-    distance = losses - at_k[row]
-    near = np.flatnonzero((np.abs(distance) < 2 * width[row]) & blurred[row])
+    blurred = ~ranking.is_whole(k) & (cut.sums(weight) > k - m)
+    distance = losses - cut.each(np.where(blurred, at_k, -np.inf))
+    near = np.flatnonzero(np.abs(distance) < cut.each(2 * width))
     if near.size:
+        some = np.flatnonzero(blurred)
         share = weight[near]
-        weight[blurred[row] & (distance < 0)] = 0.0
+        weight[distance < 0] = 0.0
         weight[near] = 0.0
-        target = np.where(blurred, k - m - np.bincount(row, weight, minlength=len(k)), 0.0)
-        bracket = (-2 * width - at_k, -width, np.zeros_like(width))
-        part = _parts(distance[near], share, row[near], target, bracket, 2 * width)
-        weight[near], edge[near] = share * part, np.where((part > 0) & (part < 1), share, 0.0)
+        target, width_here = (k - m - cut.sums(weight))[some], 2 * width[some]
+        row = cut.each(np.arange(len(k)))[near]
+        counts = np.diff(np.searchsorted(row, some), append=len(row))
+        bracket = (-width_here - at_k[some], -width_here / 2, np.zeros(len(some)))
+        part = _parts(distance[near], share, counts, target, bracket, width_here)
+        weight[near], edge[near] = share * part, share * ((part > 0) & (part < 1))
     return Blur(weight, edge, width)
 
 
@@ -178,19 +189,20 @@ def soft_top(losses: FloatArray, mass: FloatArray | None, m: FloatArray, heat: f
 
     The dropped parts are :math:`\operatorname{clip}((s_i - \lambda) / \tau, 0, 1)`.
     """
-    shape, size = losses.shape, len(m)
-    held = np.ones(shape) if mass is None else np.array(np.broadcast_to(mass, shape))
-    row = np.repeat(np.arange(size), shape[1])
-    low, high = losses.min(axis=1) - heat, losses.max(axis=1)
-    bracket, width = (low, (low + high) / 2, high), np.full(size, heat)
-    dropped = _parts(losses.ravel(), held.ravel(), row, m, bracket, width)
-    return np.asarray(held * (1 - dropped.reshape(shape)))
+    size, n = losses.shape
+    held = np.broadcast_to(1.0 if mass is None else mass, losses.shape)
+    end = Ranking(losses, mass, np.inf).at(m)
+    high = np.where(m > 0, end, losses.max(axis=1))
+    bracket, width = (high - heat, high - heat / 2, high), np.full(size, heat)
+    counts = np.full(size, n)
+    dropped = _parts(losses.ravel(), held.ravel(), counts, m, bracket, width)
+    return np.asarray(held * (1 - dropped.reshape(losses.shape)))
 
 
 def _parts(
     values: FloatArray,
     mass: FloatArray,
-    row: Index,
+    counts: Index,
     target: FloatArray,
     bracket: tuple[FloatArray, FloatArray, FloatArray],
     width: FloatArray,
@@ -200,18 +212,24 @@ def _parts(
     Newton's method for the level of each row, from the middle one of three that bracket it, on a
     piecewise linear, falling function; where it leaves the bracket, that is halved.
     """
-    low, level, high = bracket
-    slopes = 1 / width
+    starts = _starts(counts)
+    values = values / np.repeat(width, counts)
+    low, level, high = (end / width for end in bracket)
     for _ in range(_ITERATIONS):
-        part = np.clip((values - level[row]) * slopes[row], 0.0, 1.0)
-        excess = np.bincount(row, mass * part, minlength=len(level)) - target
+        part = np.clip(values - np.repeat(level, counts), 0.0, 1.0)
+        excess = np.add.reduceat(mass * part, starts) - target
         done = np.abs(excess) <= _ROUNDING * np.maximum(target, 1)
         if done.all():
             break
         low, high = np.where(excess > 0, level, low), np.where(excess > 0, high, level)
-        moving = np.bincount(row, mass * ((part > 0) & (part < 1)), minlength=len(level))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            newton = level + excess * width / moving
+        moving = np.add.reduceat(mass * ((part > 0) & (part < 1)), starts)
+        newton = level + np.divide(
+            excess, moving, out=np.full_like(level, np.inf), where=moving > 0
+        )
         inside = (newton > low) & (newton < high)
         level = np.where(done, level, np.where(inside, newton, (low + high) / 2))
     return part
+
+
+def _starts(counts: Index) -> Index:
+    return np.cumsum(counts) - counts

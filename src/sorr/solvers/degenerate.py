@@ -7,7 +7,7 @@ from scipy import optimize
 
 from sorr.objectives import RankedRangeObjective
 from sorr.objectives.design import FloatArray
-from sorr.solvers.interior import solve_symmetric
+from sorr.solvers.symmetric import solve_symmetric
 
 __all__ = ["constant_weights", "is_constant", "refuse_droppable_class"]
 

@@ -7,9 +7,9 @@ For losses :math:`s_i \ge 0`, each at least the affine function it touches at an
     - \frac{C}{2} \Big\| \sum_i v_i a_i x_i \Big\|^2
     \quad \text{if } 0 \le v_i \le \omega_i, \ \sum_{i \in g} v_i \le c_g, \ \sum_i v_i a_i = 0.
 
-:math:`\omega_i` is what the row counts if it is kept whole, :math:`c_g` what its group counts in all,
-and the last condition belongs to the free intercept. Whatever weights a solver ends with are first
-moved onto these conditions, so that the bound holds to rounding whatever their quality.
+:math:`\omega_i` is what the row counts if it is kept whole, :math:`c_g` what its group counts in
+all, and the last condition belongs to the free intercept. Whatever weights a solver ends with are
+first moved onto these conditions, so that the bound holds to rounding whatever their quality.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ from sorr.objectives.design import FloatArray
 __all__ = ["lower_bound"]
 
 
-def lower_bound(
-    objective: RankedRangeObjective, raw: FloatArray, weights: FloatArray
-) -> float:
+def lower_bound(objective: RankedRangeObjective, raw: FloatArray, weights: FloatArray) -> float:
     """Return a number that a convex objective (m = 0) cannot go below.
 
     Parameters
@@ -59,7 +57,7 @@ def lower_bound(
     if square == 0:
         return max(height, 0.0)
     # All weights may shrink together; without a ridge only a zero square is worth anything.
-    shrink = min(1.0, height / (2 * objective.C * square)) if objective.C < np.inf else 0.0
+    shrink = min(1.0, height / (2 * objective.C * square)) if np.isfinite(objective.C) else 0.0
     if shrink <= 0:
         return 0.0
     return max(shrink * height - shrink**2 * objective.C * square, 0.0)

@@ -22,8 +22,8 @@ _MOST = 20_000
 def exhaustive(objective: RankedRangeObjective, *, tol: float = 1e-6) -> Solution:
     r"""Minimise by enumeration: slow, obvious, and a referee for everything else.
 
-    Since :math:`\psi_{m,k}(s) = \min_{|U| = m} \phi_{k-m}(s_{-U})`, the minimum of the objective is the
-    lowest among those of the convex problems without a set U of m rows in each group. Each is
+    Since :math:`\psi_{m,k}(s) = \min_{|U| = m} \phi_{k-m}(s_{-U})`, the minimum of the objective is
+    the lowest among those of the convex problems without a set U of m rows in each group. Each is
     solved to a certified gap, unless the dual weights of one that was solved before rest on none
     of the rows of U: then its bound holds here as well.
 
@@ -37,8 +37,7 @@ def exhaustive(objective: RankedRangeObjective, *, tol: float = 1e-6) -> Solutio
     Returns
     -------
     Solution
-        Its `gap` is that of the worst among the convex problems that matter: no point is lower by more
-        than that, relative to the objective.
+        Its `gap` bounds the distance to the global minimum, relative to the objective.
     """
     groups = objective.groups
     if groups.weight is not None or any(not group.m.is_integer() for group in groups):
@@ -50,7 +49,8 @@ def exhaustive(objective: RankedRangeObjective, *, tol: float = 1e-6) -> Solutio
     ways = prod(comb(len(rows), int(g.m)) for g, rows in zip(groups, members, strict=True))
     if ways > _MOST:
         raise ValueError(
-            f"there are {ways} sets of rows to drop; needed at most {_MOST}: use trim, or fewer rows"
+            f"there are {ways} sets of rows to drop; needed at most {_MOST}: "
+            "use trim, or fewer rows"
         )
     before = objective.design.passes
     best: Point | None = None
@@ -61,8 +61,7 @@ def exhaustive(objective: RankedRangeObjective, *, tol: float = 1e-6) -> Solutio
     for number, dropped in enumerate(product(*choices)):
         rows = [row for part in dropped for row in part]
         if best is not None and any(
-            bound >= best.value * (1 - tol) and not support[rows].any()
-            for support, bound in proofs
+            bound >= best.value * (1 - tol) and not support[rows].any() for support, bound in proofs
         ):
             continue
         convex = _without(objective, rows)
@@ -90,13 +89,11 @@ def exhaustive(objective: RankedRangeObjective, *, tol: float = 1e-6) -> Solutio
     )
 
 
-def _proof(
-    convex: RankedRangeObjective, found: Certified
-) -> tuple[npt.NDArray[np.bool_], float]:
+def _proof(convex: RankedRangeObjective, found: Certified) -> tuple[npt.NDArray[np.bool_], float]:
     """Return the rows that dual weights rest on, and the bound of these weights."""
     assert found.weights is not None
     weights = np.where(found.weights > 1e-7 * found.weights.max(), found.weights, 0.0)
-    return weights.any(axis=1), lower_bound(convex, found.point.raw, weights)
+    return np.asarray(weights.any(axis=1)), lower_bound(convex, found.point.raw, weights)
 
 
 def _without(objective: RankedRangeObjective, rows: list[int]) -> RankedRangeObjective:

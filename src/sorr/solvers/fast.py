@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sorr.objectives import Groups, RankedRangeObjective
+from sorr.objectives import RankedRangeObjective
 from sorr.objectives.design import FloatArray
-from sorr.solvers.interior import solve_symmetric
+from sorr.solvers.subsample import subsample
+from sorr.solvers.symmetric import solve_symmetric
 
 __all__ = ["Memory", "Point", "descend", "evaluate", "newton_metric"]
 
@@ -207,7 +208,9 @@ def _sampled_start(
     if size > _DENSE or not objective.loss.has_curvature:
         return point, None
     wanted = max(2000, 50 * size)
-    sample = _draw_sample(objective, wanted, rng) if 2 * wanted < objective.n_samples else objective
+    sample = objective
+    if 2 * wanted < objective.n_samples:
+        sample = subsample(objective, wanted, rng, precaution=0.0)
     here = evaluate(sample, point.theta)
     for _ in range(8 if sample is not objective else 0):
         gradient = sample.subgradient_at(here.raw, here.theta, here.shares)
@@ -264,38 +267,3 @@ def newton_metric(
     hessian[np.diag_indices_from(hessian)] += 1e-10 * np.diag(hessian).max()
     solve: Callable[[FloatArray], FloatArray] = solve_symmetric(hessian)
     return solve
-
-
-def _draw_sample(
-    objective: RankedRangeObjective, size: int, rng: np.random.Generator
-) -> RankedRangeObjective:
-    """Return the objective of a sample, with the ends of each range at the same shares of mass."""
-    weight = objective.groups.weight
-    rows, groups, taken = [], [], 0
-    for group in objective.groups:
-        if isinstance(group.rows, slice):
-            everything = np.arange(objective.n_samples)
-        else:
-            everything = group.rows
-        wanted = min(len(everything), max(2, round(size * len(everything) / objective.n_samples)))
-        chosen = np.sort(rng.choice(everything, wanted, replace=False))
-        mass = float(wanted) if weight is None else float(weight[chosen].sum())
-        share = mass / group.mass
-        if share == 0:
-            continue
-        rows.append(chosen)
-        groups.append(
-            group._replace(
-                rows=np.arange(taken, taken + wanted),
-                m=group.m * share,
-                k=group.k * share,
-                mass=mass,
-                scale=group.scale / share,
-            )
-        )
-        taken += wanted
-    every = np.concatenate(rows)
-    if len(groups) == 1:
-        groups[0] = groups[0]._replace(rows=slice(None))
-    weights = None if weight is None else weight[every]
-    return objective.take(every, Groups(tuple(groups), taken, weights))

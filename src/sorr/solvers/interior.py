@@ -14,18 +14,19 @@ Where the loss has a floor, so has every :math:`\lambda_g`, with a multiplier :m
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg
 
 from sorr.objectives import Design
 from sorr.objectives.design import FloatArray
+from sorr.solvers.symmetric import solve_symmetric
 
-__all__ = ["Band", "Interior", "solve_interior", "solve_symmetric"]
+__all__ = ["Band", "Interior", "solve_interior"]
 
 _SHY = 0.99  # how far to the boundary a step goes
+_PATIENCE = 30  # steps without progress: far from the minimum there are some
 _TINY = 1e-300
 
 
@@ -50,7 +51,7 @@ class Band:
 
     design: Design
     y: npt.NDArray[np.generic]
-    loss: object
+    loss: Any
     omega: FloatArray
     group: npt.NDArray[np.intp]
     remaining: FloatArray
@@ -66,26 +67,20 @@ class Interior(NamedTuple):
     theta: FloatArray
     weights: FloatArray
     thresholds: FloatArray
-    iterations: int
 
 
 def solve_interior(band: Band, theta: FloatArray, *, tol: float, max_iter: int = 100) -> Interior:
     """Return the minimum of a band problem, from any starting point."""
     state = _State(band, theta)
-    best = np.inf
-    stalled = 0
-    for iteration in range(max_iter):
-        done = state.error()
-        if done <= tol:
+    best, stalled = np.inf, 0
+    for _ in range(max_iter):
+        error = state.error()
+        if error <= tol or stalled >= _PATIENCE:
             break
-        stalled = 0 if done < 0.9 * best else stalled + 1
-        best = min(best, done)
-        if stalled >= 30:
-            break
+        stalled = 0 if error < 0.9 * best else stalled + 1
+        best = min(best, error)
         state.step()
-    else:
-        iteration = max_iter
-    return Interior(state.theta.reshape(band.shape), state.V, state.lam, iteration)
+    return Interior(state.theta.reshape(band.shape), state.V, state.lam)
 
 
 class _State:
@@ -95,7 +90,7 @@ class _State:
         self.band = band
         self.theta = np.array(theta, dtype=np.float64).ravel()
         self.loss = band.loss
-        self.floor = float(self.loss.floor)  # type: ignore[attr-defined]
+        self.floor = float(self.loss.floor)
         self.fixed = np.isinf(band.remaining)
         self.n_thresholds = len(band.remaining)
         self.decrement = np.inf  # of the quadratic model, after the last step
@@ -105,7 +100,7 @@ class _State:
     def _evaluate(self) -> None:
         band = self.band
         self.raw = band.design.predict(self.theta.reshape(band.shape))
-        s, slopes = self.loss.pieces(band.y, self.raw)  # type: ignore[attr-defined]
+        s, slopes = self.loss.pieces(band.y, self.raw)
         self.s = np.asarray(s, dtype=np.float64)
         self.A = slopes[:, :, None] if slopes.ndim == 2 else slopes
 
@@ -151,8 +146,8 @@ class _State:
         self.nu *= band.omega.mean()
 
     def complementarity(self) -> float:
-        total = float((self.a * self.V).sum() + self.xi @ self.u)
-        return total + float((self.lam * self.nu)[self.bounded].sum())
+        bounded = (self.lam * self.nu)[self.bounded]
+        return float((self.a * self.V).sum() + self.xi @ self.u + bounded.sum())
 
     def _count(self) -> float:
         return float(self.band.omega.sum()) * (self.s.shape[1] + 1)
@@ -161,9 +156,7 @@ class _State:
         band = self.band
         residual = np.einsum("il,ilj->ij", self.V, self.A)
         pulled = band.design.pull(residual[:, 0] if len(band.shape) == 1 else residual).ravel()
-        return np.asarray(
-            pulled + band.gradient + band.hessian @ (self.theta - band.center)
-        )
+        return np.asarray(pulled + band.gradient + band.hessian @ (self.theta - band.center))
 
     def error(self) -> float:
         """Return how far the conditions are from being met, relative to the value."""
@@ -186,8 +179,8 @@ class _State:
         spread = self.A - mean[:, None, :]
         block = np.einsum("il,ilj,ilk->ijk", e, spread, spread)
         block += (total * h / den)[:, None, None] * mean[:, :, None] * mean[:, None, :]
-        if loss.has_curvature:  # type: ignore[attr-defined]
-            bend = loss.curvature(band.y, self.raw)  # type: ignore[attr-defined]
+        if loss.has_curvature:
+            bend = loss.curvature(band.y, self.raw)
             if bend.ndim == 1:
                 block[:, 0, 0] += self.V[:, 0] * bend
             else:
@@ -218,9 +211,10 @@ class _State:
             t = rc / self.a
             tsum = t.sum(axis=1)
             ratio = rx / self.xi
-            lifted = np.einsum("il,ilj->ij", t, spread) + mean * (
-                (tsum * h - total * ratio) / den
-            )[:, None]
+            lifted = (
+                np.einsum("il,ilj->ij", t, spread)
+                + mean * ((tsum * h - total * ratio) / den)[:, None]
+            )
             flat = (tsum * h - total * ratio) / den
             pulled = band.design.pull(lifted if several else lifted[:, 0]).ravel()
             rhs = np.empty(size + self.n_thresholds)
@@ -323,29 +317,4 @@ def _central_slack(excess: FloatArray, mu: float) -> FloatArray:
         middle = (low + high) / 2
         over = mu / middle + (mu / (middle[:, None] - excess)).sum(axis=1) > 1
         low, high = np.where(over, middle, low), np.where(over, high, middle)
-    return high
-
-
-def solve_symmetric(M: FloatArray):  # type: ignore[no-untyped-def]
-    """Return a function that solves with a positive matrix, scaled and refined once."""
-    diagonal = np.diag(M)
-    scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    scaled = M * scale[:, None] * scale
-    for ridge in (1e-15, 1e-12, 1e-9, 1e-6):
-        try:
-            factor = linalg.cho_factor(
-                scaled + ridge * np.eye(len(M)), lower=True, check_finite=False
-            )
-            break
-        except linalg.LinAlgError:
-            continue
-    else:
-        return lambda rhs: scale * np.linalg.lstsq(scaled, scale * rhs, rcond=None)[0]
-
-    def solve(rhs: FloatArray) -> FloatArray:
-        b = scale * rhs
-        x = linalg.cho_solve(factor, b, check_finite=False)
-        x = x + linalg.cho_solve(factor, b - scaled @ x, check_finite=False)
-        return np.asarray(scale * x)
-
-    return solve
+    return np.asarray(high)

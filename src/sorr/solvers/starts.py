@@ -9,22 +9,23 @@ import numpy.typing as npt
 
 from sorr.objectives import RankedRangeObjective
 from sorr.objectives.design import FloatArray
-from sorr.solvers.first_order import HEATS, first_order_starts
 from sorr.solvers.base import Progress, Step, as_generator
 from sorr.solvers.batch import Batch, Stage
+from sorr.solvers.first_order import HEATS, first_order_starts
 from sorr.solvers.subsample import subsample
 
 __all__ = ["average_fit", "candidates", "distinct", "find_starts", "is_small"]
 
 _LARGEST = 64  # parameters up to which Newton steps of many candidates are cheap
 _SMALLEST_SAMPLE, _LARGEST_SAMPLE = 1000, 8000
+_SCOUTED = 350  # rows that are enough for the first steps
 _EFFORT = 10_000  # raw predictions of all candidates that survive the first steps
 _ALIKE, _NEAR = 0.1, 0.05  # solutions on a sample that lead to the same minimum
 _FEWEST, _MOST, _LAST = 16, 48, 8
 
 _FIRST = tuple(map(Stage, np.geomspace(0.5, 0.2, 3), np.geomspace(0.5, 0.02, 3)))
 _SECOND = tuple(map(Stage, np.geomspace(0.5, 0.05, 22), np.geomspace(0.5, 0.002, 22)))
-_LATER = (_SECOND[:12], _SECOND[12:], tuple(map(Stage, np.geomspace(0.1, 0.05, 10), np.geomspace(0.005, 5e-5, 10))))
+_THIRD = tuple(map(Stage, np.geomspace(0.1, 0.05, 10), np.geomspace(0.005, 5e-5, 10)))
 _ANNEALED = tuple(Stage(0.5, 0.5, heat) for heat in HEATS for _ in range(2))
 
 
@@ -70,7 +71,7 @@ def find_starts(
         sample_size = min(size, _LARGEST_SAMPLE)
     sample = subsample(objective, sample_size, rng)
     if is_small(objective):
-        found = _batched(sample, n_starts, keep, rng)
+        found = _batched(sample, n_starts, keep, rng, rough=sample is not objective)
     else:
         found = first_order_starts(sample)[:keep]
     values = [objective.value(theta) for theta in found]
@@ -152,18 +153,31 @@ def _exact_fits(batch: Batch, picked: npt.NDArray[np.intp]) -> FloatArray:
 
 
 def _batched(
-    sample: RankedRangeObjective, n_starts: int, keep: int, rng: np.random.Generator
+    sample: RankedRangeObjective,
+    n_starts: int,
+    keep: int,
+    rng: np.random.Generator,
+    *,
+    rough: bool,
 ) -> list[FloatArray]:
-    batch = Batch(sample)
-    average = average_fit(batch)
+    """Return the best of many candidates; `rough` saves on minima that are those of a sample."""
+    batch = scout = Batch(sample)
     if sample.is_convex:
-        return list(batch.frame.original(batch.descend(average, _SECOND)[0]))
-    T = np.vstack([average, candidates(batch, n_starts, rng)])
-    T, values = batch.descend(T, _FIRST)
+        return list(batch.frame.original(batch.descend(average_fit(batch), _SECOND)[0]))
+    if rough:
+        scout = Batch(subsample(sample, max(_SCOUTED, 15 * sample.n_parameters), rng))
+    average = average_fit(scout)
+    T = scout.descend(np.vstack([average, candidates(scout, n_starts, rng)]), _FIRST)[0]
+    hot = np.vstack([average, scout.frame.constant(1), T[1:3]])
+    T = np.vstack([T, scout.descend(hot, _ANNEALED)[0]])
+    if rough:
+        T = batch.frame.standardised(scout.frame.original(T))
+    values = batch.values(T)
     survivors = min(_MOST, max(_FEWEST, _EFFORT // len(batch.y)))
-    hot = batch.descend(np.vstack([average, batch.frame.constant(1), T[1:3]]), _ANNEALED)[0]
-    T = np.vstack([T[np.argsort(values, kind="stable")[:survivors]], hot])
-    for stages in _LATER:
-        T, values = batch.descend(T, stages)
+    best = np.argsort(values[: -len(hot)], kind="stable")[:survivors]
+    T = np.vstack([T[best], T[-len(hot) :]])
+    smooth = sample.loss.has_curvature  # rounded corners blur which candidates are the best
+    for stages in (_SECOND[:12], _SECOND[12:]) if smooth else (_SECOND, _THIRD):
+        T, values = batch.descend(T, stages[1::2] if rough else stages)
         T = T[distinct(values, T @ batch.frame.rows.T, rtol=_ALIKE, distance=_NEAR)[:_LAST]]
     return list(batch.frame.original(T[:keep]))

@@ -32,11 +32,12 @@ _BLOCK = 1 << 18  # entries of X that are gathered at a time: they stay in the c
 
 
 class Batch(NamedTuple):
-    """Some rows, with what each adds to the slope: 1 in theta if its loss counts, else nothing.
+    """Some rows, and how much each adds to the slope of G.
 
-    In the threshold of its group it adds what is `due` without its loss, less the same if it
-    counts. On average over draws these are the scale of the group times the mass of the row, and
-    the same times k over the mass of the group.
+    A row whose loss is above the threshold of its group adds `full` times the slope of its loss
+    in theta, and ``due - full`` in the threshold; any other adds nothing and `due`. On average
+    over draws, `full` is the mass of the row times the scale of its group; `due` is the same times
+    k over the mass of the group.
     """
 
     X: Any

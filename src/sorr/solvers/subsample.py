@@ -15,17 +15,20 @@ _FEWEST = 10  # rows of a class that are taken, if it has them
 
 
 def subsample(
-    objective: RankedRangeObjective, size: int, rng: np.random.Generator
+    objective: RankedRangeObjective,
+    size: int,
+    rng: np.random.Generator,
+    *,
+    precaution: float = 3.0,
 ) -> RankedRangeObjective:
     """Return the objective of about `size` rows, drawn from each group and class in proportion.
 
-    The ranks shrink with the mass, except that more is dropped from the top: three standard
-    deviations of the number of outliers a sample may hold, yet never a whole class. All rows are
-    kept, with their ranks as they are, if there are no more than `size`.
+    The ranks shrink with the mass, except that more is dropped from the top as a precaution: so
+    many standard deviations of the number of outliers a sample may hold, yet never a whole class.
+    All rows are kept, with their ranks as they are, if there are no more than `size`.
     """
     if objective.n_samples <= size:
         return objective
-    strata = objective.strata
     every = np.arange(objective.n_samples)
     weight = objective.groups.weight
     chosen, groups, start = [], [], 0
@@ -34,8 +37,11 @@ def subsample(
         if weight is not None:
             rows = rows[weight[rows] > 0]
         classes = [rows]
-        if strata is not None:
-            classes = [rows[strata[rows] == label] for label in np.unique(strata[rows])]
+        if objective.classes is not None:
+            names, index = objective.classes
+            own = index if isinstance(group.rows, slice) and weight is None else index[rows]
+            classes = [rows[own == label] for label in range(len(names))]
+            classes = [part for part in classes if part.size]
         share = size / objective.n_samples
         drawn = [_draw(part, share, rng) for part in classes]
         masses = [float(len(part) if weight is None else weight[part].sum()) for part in drawn]
@@ -44,7 +50,7 @@ def subsample(
         least = min(masses) if len(masses) > 1 else math.inf
         whole = weight is None
         width = objective.design.n_parameters
-        groups.append(_shrunk(group, at, sum(masses), least, width, whole))
+        groups.append(_shrunk(group, at, sum(masses), least, width, whole, precaution))
         chosen.append(taken)
         start += len(taken)
     index = np.concatenate(chosen)
@@ -60,13 +66,19 @@ def _draw(
 
 
 def _shrunk(
-    group: Group, rows: npt.NDArray[np.intp], mass: float, least: float, width: int, whole: bool
+    group: Group,
+    rows: npt.NDArray[np.intp],
+    mass: float,
+    least: float,
+    width: int,
+    whole: bool,
+    precaution: float,
 ) -> Group:
     """Return a group with its ranks in proportion to the mass of its sample, and a precaution."""
     ratio = mass / group.mass
     unit = mass / len(rows)
     expected = group.m * ratio
-    m = expected + 3 * unit * math.sqrt(expected / unit)
+    m = expected + precaution * unit * math.sqrt(expected / unit)
     for limit in (mass, least):
         if limit > expected:
             m = min(m, (expected + limit) / 2)

@@ -21,7 +21,7 @@ from sorr.solvers.blur import Blurred, sharpen, sharpens
 from sorr.solvers.degenerate import constant_model, constant_weights, is_constant
 from sorr.solvers.dual import lower_bound
 from sorr.solvers.fast import Point, descend, evaluate
-from sorr.solvers.interior import solve_symmetric
+from sorr.solvers.symmetric import solve_symmetric
 
 __all__ = ["Certified", "minimise_top_sum", "refuse_unknown_pieces", "topsum"]
 

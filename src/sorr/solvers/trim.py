@@ -43,6 +43,8 @@ _POLISHED = 3  # starts that are polished
 _WORSE = 1.5  # times the best objective: a start above is not worth a look at many rows
 _SAME = 0.5  # relative distance of raw predictions below which starts of many rows are alike
 _COPY = (500_000, 10_000_000)  # entries of X between which a copy in float32 pays
+_NEAR = 5e-5  # decrease promised by the last step of the fast phase, relative to the objective
+_CLOSE = 5e-6  # the same if trimming steps follow, which cost several of its own
 _TOUCHES = 1e-9  # relative distance below which a majoriser touches the objective
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -110,7 +112,9 @@ def trim(
     """
     rng = as_generator(random_state)
     if n_starts != "auto" and (isinstance(n_starts, bool) or n_starts < 1):
-        raise ValueError(f"n_starts={n_starts!r} is no number of starts; needed 'auto', or 1 or more")
+        raise ValueError(
+            f"n_starts={n_starts!r} is no number of starts; needed 'auto', or 1 or more"
+        )
     refuse_droppable_class(objective)
     if certify:
         refuse_unknown_pieces(objective)
@@ -204,7 +208,8 @@ class _Search:
         if annealed:
             point = anneal(rough, point, self.rng)
             self.record(number, "anneal", point.value)
-        point = descend(rough, point, rng=self.rng, record=record)
+        tol = _CLOSE if self.certify else _NEAR
+        point = descend(rough, point, tol=tol, rng=self.rng, record=record)
         if rough is not objective:
             point = evaluate(objective, point.theta)
         if sharpens(objective):
