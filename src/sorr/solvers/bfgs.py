@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from sorr.objectives.design import FloatArray
+from sorr.solvers.memory import Memory
 
 __all__ = ["lower"]
 
@@ -53,20 +54,20 @@ def lower(
     """
     point = start
     value, slope = function(point)
-    pairs: deque[tuple[FloatArray, FloatArray]] = deque(maxlen=_MEMORY)
+    memory = Memory(_MEMORY)
     recent = deque([value], maxlen=_PATIENCE + 1)
     for _ in range(max_steps):
-        direction = _direction(slope, pairs)
+        direction = -memory.solve(slope)
+        if not len(memory):
+            direction /= max(1.0, float(np.linalg.norm(slope)))
         found = _search(function, point, value, slope, direction)
         if found is None:
-            if not pairs:
+            if not len(memory):
                 break
-            pairs.clear()  # what was learnt misleads: go on from the subgradient alone
+            memory.clear()  # what was learnt misleads: go on from the subgradient alone
             continue
         new, value, new_slope = found
-        step, change = new - point, new_slope - slope
-        if np.vdot(step, change) > 1e-12 * np.linalg.norm(step) * np.linalg.norm(change):
-            pairs.append((step, change))
+        memory.add(new - point, new_slope - slope, rtol=1e-12)
         point, slope = new, new_slope
         if after is not None:
             after(point)
@@ -74,22 +75,6 @@ def lower(
         if len(recent) > _PATIENCE and recent[0] - value <= tol * abs(value):
             break
     return point
-
-
-def _direction(slope: FloatArray, pairs: deque[tuple[FloatArray, FloatArray]]) -> FloatArray:
-    """Return minus the inverse of the learnt curvature, times the slope."""
-    direction = -slope
-    if not pairs:
-        return np.asarray(direction / max(1.0, float(np.linalg.norm(slope))))
-    scales = []
-    for step, change in reversed(pairs):
-        scales.append(np.vdot(step, direction) / np.vdot(step, change))
-        direction = direction - scales[-1] * change
-    step, change = pairs[-1]
-    direction = direction * (np.vdot(step, change) / np.vdot(change, change))
-    for (step, change), scale in zip(pairs, reversed(scales), strict=True):
-        direction = direction + (scale - np.vdot(change, direction) / np.vdot(step, change)) * step
-    return np.asarray(direction)
 
 
 def _search(

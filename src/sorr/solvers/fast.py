@@ -7,7 +7,6 @@ a sample of the rows is the metric from the start, so that a handful of iteratio
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -15,23 +14,17 @@ import numpy as np
 
 from sorr.objectives import RankedRangeObjective
 from sorr.objectives.design import FloatArray
+from sorr.solvers.memory import Memory
 from sorr.solvers.subsample import subsample
 from sorr.solvers.symmetric import solve_symmetric
 
-__all__ = ["Memory", "Point", "descend", "evaluate", "newton_metric"]
+__all__ = ["MEMORY", "Point", "descend", "evaluate", "newton_metric"]
 
-_MEMORY = 8
+MEMORY = 8  # steps that are remembered
 _ARMIJO = 1e-4
 _WIDTHS = (0.5, 0.1)  # of rounded corners, relative to the mean loss
 _LONG = 5000  # rows from which on predictions are kept in float32: exponentials take a fifth
 _DENSE = 65  # parameters up to which a Hessian from a sample is worth its price
-
-
-class Memory:
-    """The last steps and the changes of the gradient along them."""
-
-    def __init__(self) -> None:
-        self.pairs: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=_MEMORY)
 
 
 class Point(NamedTuple):
@@ -68,7 +61,7 @@ def descend(
     Unless it has to be precise, the predictions of many rows are held in float32.
     """
     rng = np.random.default_rng(0) if rng is None else rng
-    memory = Memory() if memory is None else memory
+    memory = Memory(MEMORY) if memory is None else memory
     if objective.loss.has_curvature:
         return _quasi_newton(objective, point, tol, max_iter, rng, record, memory, precise)
     best = point
@@ -106,34 +99,31 @@ def _quasi_newton(
     memory: Memory,
     precise: bool,
 ) -> Point:
-    start, pairs = point, memory.pairs
+    start = point
     if objective.n_samples >= _LONG and not precise:
         point = evaluate(objective, point.theta, point.raw.astype(np.float32))
     point, metric = _sampled_start(objective, point, rng)
     gradient = objective.subgradient_at(point.raw, point.theta, point.shares)
     slow = 0
     for _ in range(max_iter):
-        direction = -_two_loops(gradient.ravel(), pairs, metric).reshape(objective.shape)
+        direction = -memory.solve(gradient.ravel(), metric).reshape(objective.shape)
         slope = float(gradient.ravel() @ direction.ravel())
         if not slope < 0:
-            if not pairs:
+            if not len(memory):
                 break
-            pairs.clear()  # corners have spoilt the metric: begin again
+            memory.clear()  # corners have spoilt the metric: begin again
             continue
         draw = objective.raw_prediction(direction).astype(point.raw.dtype, copy=False)
-        first = not pairs and metric is None
+        first = not len(memory) and metric is None
         moved = _line_search(objective, point, direction, draw, slope, first)
         if moved is None:
-            if not pairs:
+            if not len(memory):
                 break
-            pairs.clear()
+            memory.clear()
             continue
         decrease = point.value - moved.value
         new = objective.subgradient_at(moved.raw, moved.theta, moved.shares)
-        s, y = (moved.theta - point.theta).ravel(), (new - gradient).ravel()
-        sy = float(s @ y)
-        if sy > 1e-10 * float(np.sqrt((s @ s) * (y @ y))):
-            pairs.append((s, y, sy))
+        memory.add((moved.theta - point.theta).ravel(), (new - gradient).ravel(), rtol=1e-10)
         point, gradient = moved, new
         if record is not None:
             record(point)
@@ -143,28 +133,6 @@ def _quasi_newton(
     if point.raw.dtype != start.raw.dtype:
         point = evaluate(objective, point.theta)
     return point if point.value < start.value else start
-
-
-def _two_loops(
-    gradient: FloatArray,
-    pairs: deque[tuple[FloatArray, FloatArray, float]],
-    metric: Callable[[FloatArray], FloatArray] | None,
-) -> FloatArray:
-    """Return the inverse Hessian of the recent past, times the gradient."""
-    q = gradient.copy()
-    coefficients = []
-    for s, y, sy in reversed(pairs):
-        a = float(s @ q) / sy
-        q -= a * y
-        coefficients.append(a)
-    if metric is not None:
-        q = metric(q)
-    elif pairs:
-        _, y, sy = pairs[-1]
-        q *= sy / float(y @ y)
-    for (s, y, sy), a in zip(pairs, reversed(coefficients), strict=True):
-        q += (a - float(y @ q) / sy) * s
-    return q
 
 
 def _line_search(
