@@ -401,10 +401,11 @@ def test_a_schedule_lowers_k_as_the_accuracy_rises(inner):
     )
     raw = objective.raw_prediction(solution.theta)
     assert objective.loss.is_right(objective.y, raw).mean() > 0.9
-    assert_allclose(solution.objective, objective.value_at(raw, solution.theta))
     hardest = problem(n=200, wrong=0.0, m=2, k=50, C=1e3)
-    assert_allclose(steps[-1].objective, hardest.value(solution.theta), rtol=0.1)
-    assert steps[-1].objective > 1.5 * objective.value(solution.theta)
+    assert_allclose(solution.objective, hardest.value_at(raw, solution.theta))
+    assert_allclose(solution.row_weights, hardest.shares(raw))
+    assert_allclose(steps[-1].objective, solution.objective, rtol=0.1)
+    assert solution.objective > 1.5 * objective.value(solution.theta)
 
 
 def test_a_level_once_reached_counts_as_reached():

@@ -94,9 +94,8 @@ def dca(
     validate_every : int, default=1
         After how many inner steps to call it.
     k_schedule : KSchedule, optional
-        Lowers k as the training accuracy rises, and so replaces the k of the objective during
-        the search. The trace then follows changing objectives; the solution describes the one
-        that was given.
+        Lowers k as the training accuracy rises, and so replaces the k of the objective: the
+        solution is one of the last objective.
     tol : float, default=1e-6
         Stop when an outer step changes F by less than this, relatively.
     random_state : int, Generator or None
@@ -167,7 +166,7 @@ def dca(
                 break
         if theta is not record.theta:
             record.add(theta)
-    theta = record.best
+    theta, objective = record.best, record.objective
     raw = objective.raw_prediction(theta)
     minimum = describe(objective, theta, raw)
     return Solution(
