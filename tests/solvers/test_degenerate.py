@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 
 from sorr.objectives import RankedRangeObjective
-from sorr.solvers import topsum
+from sorr.solvers import topsum, trim
 from sorr.solvers.degenerate import (
     constant_model,
     constant_weights,
     is_constant,
-    refuse_droppable_class,
+    refuse_lost_class,
 )
 from sorr.solvers.dual import lower_bound
 from tests.solvers.problems import classes
@@ -60,7 +60,14 @@ def test_each_group_has_to_spare_some_of_each_class():
     X, y = np.zeros((20, 1)), np.repeat([1.0, -1.0], [16, 4])
     sides = np.tile([0, 1], 10)
     with pytest.raises(ValueError, match="class -1 has a mass of 4"):
-        refuse_droppable_class(RankedRangeObjective(X, y, m=0.4, groups=sides))
-    refuse_droppable_class(RankedRangeObjective(X, y, m=0.1, groups=sides))
+        refuse_lost_class(RankedRangeObjective(X, y, m=0.4, groups=sides))
+    refuse_lost_class(RankedRangeObjective(X, y, m=0.1, groups=sides))
     weight = np.where(y < 0, 3.0, 1.0)
-    refuse_droppable_class(RankedRangeObjective(X, y, m=0.35, sample_weight=weight))
+    refuse_lost_class(RankedRangeObjective(X, y, m=0.35, sample_weight=weight))
+
+
+def test_a_single_class_is_refused_by_every_solver():
+    objective = RankedRangeObjective(np.zeros((5, 1)), np.ones(5))
+    for solver in (topsum, trim):
+        with pytest.raises(ValueError, match="all rows are of class 1; needed two"):
+            solver(objective)

@@ -40,7 +40,7 @@ class Status(Enum):
     )
     UNCERTIFIED = (
         "the objective stopped decreasing, but the gap stayed above the tolerance: scale the "
-        "columns of X, lower C, or raise tol"
+        "columns of X, lower C (without a ridge there is no bound), or raise tol"
     )
     ITERATION_LIMIT = "the limit of iterations was reached while the objective still decreased"
     CONSTANT_MODEL = (

@@ -9,19 +9,27 @@ from sorr.objectives import RankedRangeObjective
 from sorr.objectives.design import FloatArray
 from sorr.solvers.symmetric import solve_symmetric
 
-__all__ = ["constant_weights", "is_constant", "refuse_droppable_class"]
+__all__ = ["constant_weights", "is_constant", "refuse_lost_class"]
 
 
-def refuse_droppable_class(objective: RankedRangeObjective) -> None:
-    """Refuse to drop so much that a whole class could go: the intercept would run away.
+def refuse_lost_class(objective: RankedRangeObjective) -> None:
+    """Refuse a single class, and to drop so much that a whole class could go.
 
     If every row of a class fits above rank m, predicting the other classes everywhere costs
-    nothing, and the infimum of the objective is that of a problem without the class.
+    nothing: the intercept runs away, and the infimum of the objective is that of a problem
+    without the class.
     """
-    if objective.classes is None or objective.is_convex:
+    if objective.classes is None:
         return
     masses = objective.groups.masses
     names, index = objective.classes
+    if len(names) < 2 and objective.design.intercept:
+        raise ValueError(
+            f"all rows are of class {names[0]:g}; needed two classes or more: with one, the "
+            "intercept runs away"
+        )
+    if objective.is_convex:
+        return
     kept = np.zeros(len(names), dtype=bool)
     for group in objective.groups:
         weight = None if objective.groups.weight is None else masses[group.rows]

@@ -18,7 +18,12 @@ from sorr.objectives.design import FloatArray
 from sorr.solvers.band import Banded, Weigh
 from sorr.solvers.base import Progress, Solution, Status, Step, as_start, describe
 from sorr.solvers.blur import Blurred, sharpen, sharpens
-from sorr.solvers.degenerate import constant_model, constant_weights, is_constant
+from sorr.solvers.degenerate import (
+    constant_model,
+    constant_weights,
+    is_constant,
+    refuse_lost_class,
+)
 from sorr.solvers.dual import lower_bound
 from sorr.solvers.fast import Point, descend, evaluate
 from sorr.solvers.symmetric import solve_symmetric
@@ -89,6 +94,7 @@ def topsum(
             "topsum is given an objective that drops rows, m > 0; needed m = 0, which is convex: "
             "use trim instead"
         )
+    refuse_lost_class(objective)
     refuse_unknown_pieces(objective)
     trace: list[Step] = []
     before = objective.design.passes

@@ -30,7 +30,7 @@ from sorr.solvers.base import (
     describe,
 )
 from sorr.solvers.blur import sharpen, sharpens
-from sorr.solvers.degenerate import is_constant, refuse_droppable_class
+from sorr.solvers.degenerate import is_constant, refuse_lost_class
 from sorr.solvers.fast import Point, descend, evaluate
 from sorr.solvers.schedule import KSchedule
 from sorr.solvers.starts import distinct, find_starts, is_small
@@ -115,7 +115,7 @@ def trim(
         raise ValueError(
             f"n_starts={n_starts!r} is no number of starts; needed 'auto', or 1 or more"
         )
-    refuse_droppable_class(objective)
+    refuse_lost_class(objective)
     if certify:
         refuse_unknown_pieces(objective)
     search = _Search(objective, certify, tol, max_iter, rng, progress)
