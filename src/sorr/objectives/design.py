@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -140,6 +141,19 @@ class Design:
         """Count rows that were read in a product made elsewhere."""
         self._meter.rows += rows
 
+    @cached_property
+    def sizes(self) -> npt.NDArray[np.float64]:
+        """The root mean square of each column, or one where it is zero; of the ones, one."""
+        squares = np.zeros(self.n_features)
+        for rows in self._blocks():
+            if self.is_sparse:
+                block = self.X[rows]
+                squares += np.bincount(block.indices, block.data**2, self.n_features)
+            else:
+                squares += np.einsum("ij,ij->j", self.X[rows], self.X[rows], dtype=np.float64)
+        sizes = np.sqrt(squares / self.n_samples)
+        return np.append(np.where(sizes > 0, sizes, 1.0), np.ones(int(self.intercept)))
+
     def take(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> Self:
         """Return the design of some of the rows, copied."""
         return type(self)(self.X[rows], intercept=self.intercept, meter=self._meter)
@@ -154,5 +168,6 @@ class Design:
         return factor.dtype.itemsize > self.dtype.itemsize and not self.is_sparse
 
     def _blocks(self) -> list[slice]:
-        step = max(1, _BLOCK // max(1, self.n_features))
+        stored = self.X.nnz if self.is_sparse else self.X.size
+        step = max(1, _BLOCK * self.n_samples // max(1, stored))
         return [slice(start, start + step) for start in range(0, self.n_samples, step)]

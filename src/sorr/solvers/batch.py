@@ -6,7 +6,7 @@ ridge of its own, so that a search from many starts and a grid of problems are t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
@@ -67,11 +67,6 @@ class Cells(NamedTuple):
         """Return the problems of some of the candidates."""
         return Cells(*(array[which] for array in self))
 
-    @classmethod
-    def join(cls, parts: Iterable[Cells]) -> Cells:
-        """Return the problems of several sets of candidates, one after the other."""
-        return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
-
 
 class Batch:
     """The rows of an objective for many candidates at a time.
@@ -82,6 +77,15 @@ class Batch:
     ----------
     objective : RankedRangeObjective
         Of a loss with one output that has a curvature, or a smooth neighbour which has one.
+
+    Attributes
+    ----------
+    frame : Frame
+        The coordinates, and the rows in them, group after group; rows without mass are left out.
+    columns : list of slice
+        Where each group is among those rows.
+    y, mass : ndarray of shape (n_rows,)
+        Their targets and masses; no masses if all are one.
     """
 
     def __init__(self, objective: RankedRangeObjective) -> None:
@@ -96,7 +100,7 @@ class Batch:
         self.y = objective.y[self.index]
         self.objective = objective
         self.frame = Frame.of(objective, self.index)
-        self._groups = [slice(*pair) for pair in pairwise(ends)]
+        self.columns = [slice(*pair) for pair in pairwise(ends)]
         self._totals = [group.mass for group in groups]
         self._ends = np.array([(group.m, group.k, group.scale) for group in groups]).T
         A = self.frame.rows
@@ -116,7 +120,7 @@ class Batch:
         """Return the objective of each candidate, exactly; by default of the same problem."""
         cells = self.cells(len(T)) if cells is None else cells
         values = np.empty(len(T))
-        for some in self._chunks(len(T)):
+        for some in self.chunks(len(T)):
             raw = T[some] @ self.frame.rows.T
             values[some] = self._value(raw, T[some], cells.take(some), self.objective, self.mass)
         return values
@@ -131,11 +135,19 @@ class Batch:
         """
         cells = self.cells(len(T)) if cells is None else cells
         best, values = np.array(T, dtype=np.float64), np.empty(len(T))
-        for some in self._chunks(len(T)):
+        for some in self.chunks(len(T)):
             best[some], values[some] = self._run(best[some], cells.take(some), stages)
         return best, values
 
-    def _chunks(self, n_candidates: int) -> list[slice]:
+    def losses(self, T: FloatArray) -> FloatArray:
+        """Return the losses of a chunk of candidates, of shape (n_candidates, n_rows)."""
+        return self._losses(T @ self.frame.rows.T, self.objective)
+
+    def _losses(self, raw: FloatArray, model: RankedRangeObjective) -> FloatArray:
+        return model.loss.value(self._targets[: raw.size], raw.ravel()).reshape(raw.shape)
+
+    def chunks(self, n_candidates: int) -> list[slice]:
+        """Return the candidates in portions that are worked on together."""
         return [slice(i, i + self._chunk) for i in range(0, n_candidates, self._chunk)]
 
     def _run(
@@ -194,9 +206,9 @@ class Batch:
         self, raw: FloatArray, cells: Cells, model: RankedRangeObjective, heat: float
     ) -> tuple[Cells, FloatArray]:
         """Return the problem without the top m, blurred: masses of each candidate, and ranks."""
-        losses = model.loss.value(self._targets[: raw.size], raw.ravel()).reshape(raw.shape)
+        losses = self._losses(raw, model)
         mass = np.empty_like(raw)
-        for g, columns in enumerate(self._groups):
+        for g, columns in enumerate(self.columns):
             held = None if self.mass is None else self.mass[columns]
             mass[:, columns] = soft_top(losses[:, columns], held, cells.m[:, g], heat)
         return cells._replace(m=np.zeros_like(cells.m), k=cells.k - cells.m), mass
@@ -205,7 +217,7 @@ class Batch:
         self, raw: FloatArray, model: RankedRangeObjective, mass: FloatArray | None
     ) -> Iterator[tuple[int, Ranking]]:
         order = model.loss.order(self._targets[: raw.size], raw.ravel()).reshape(raw.shape)
-        for g, columns in enumerate(self._groups):
+        for g, columns in enumerate(self.columns):
             if mass is None:
                 yield g, Ranking(order[:, columns], None, self._totals[g])
             else:
@@ -214,7 +226,7 @@ class Batch:
 
     def _positions(self, cut: Cut, g: int) -> Index:
         """Return where the entries of a cut through a group are among all raw predictions."""
-        columns, n = self._groups[g], len(self.y)
+        columns, n = self.columns[g], len(self.y)
         width = columns.stop - columns.start
         if width == n:
             return cut.at

@@ -104,9 +104,13 @@ def _quasi_newton(
         point = evaluate(objective, point.theta, point.raw.astype(np.float32))
     point, metric = _sampled_start(objective, point, rng)
     gradient = objective.subgradient_at(point.raw, point.theta, point.shares)
+    size: FloatArray = np.ones(1)
+    if metric is None:  # columns of the same size are the next best
+        size = np.repeat(objective.design.sizes, objective.n_parameters // len(gradient))
     slow = 0
     for _ in range(max_iter):
-        direction = -memory.solve(gradient.ravel(), metric).reshape(objective.shape)
+        scaled = memory.solve(gradient.ravel() / size, metric)
+        direction = -(scaled / size).reshape(objective.shape)
         slope = float(gradient.ravel() @ direction.ravel())
         if not slope < 0:
             if not len(memory):
@@ -123,7 +127,8 @@ def _quasi_newton(
             continue
         decrease = point.value - moved.value
         new = objective.subgradient_at(moved.raw, moved.theta, moved.shares)
-        memory.add((moved.theta - point.theta).ravel(), (new - gradient).ravel(), rtol=1e-10)
+        step, change = (moved.theta - point.theta).ravel(), (new - gradient).ravel()
+        memory.add(step * size, change / size, rtol=1e-10)
         point, gradient = moved, new
         if record is not None:
             record(point)

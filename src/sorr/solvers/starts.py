@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from sorr.objectives import RankedRangeObjective
 from sorr.objectives.design import FloatArray
+from sorr.solvers.anneal import anneal
 from sorr.solvers.base import Progress, Step, as_generator
 from sorr.solvers.batch import Batch, Stage
-from sorr.solvers.first_order import HEATS, first_order_starts
+from sorr.solvers.fast import Point, descend, evaluate
 from sorr.solvers.subsample import subsample
 
-__all__ = ["average_fit", "candidates", "distinct", "find_starts", "is_small"]
+__all__ = [
+    "average_fit",
+    "average_start",
+    "candidates",
+    "distinct",
+    "find_starts",
+    "is_small",
+    "start_points",
+]
 
 _LARGEST = 64  # parameters up to which Newton steps of many candidates are cheap
 _SMALLEST_SAMPLE, _LARGEST_SAMPLE = 1000, 8000
 _SCOUTED = 350  # rows that are enough for the first steps
 _EFFORT = 10_000  # raw predictions of all candidates that survive the first steps
 _ALIKE, _NEAR = 0.1, 0.05  # solutions on a sample that lead to the same minimum
-_FEWEST, _MOST, _LAST = 16, 48, 8
+_FEWEST, _MOST, _LAST, _ROUGH = 16, 48, 8, 8  # candidates that go on
 
 _FIRST = tuple(map(Stage, np.geomspace(0.5, 0.2, 3), np.geomspace(0.5, 0.02, 3)))
 _SECOND = tuple(map(Stage, np.geomspace(0.5, 0.05, 22), np.geomspace(0.5, 0.002, 22)))
 _THIRD = tuple(map(Stage, np.geomspace(0.1, 0.05, 10), np.geomspace(0.005, 5e-5, 10)))
-_ANNEALED = tuple(Stage(0.5, 0.5, heat) for heat in HEATS for _ in range(2))
+_ANNEALED = tuple(Stage(0.5, 0.5, heat) for heat in (3.0, 1.0, 0.3, 0.1) for _ in range(2))
 
 
 def find_starts(
@@ -42,8 +52,8 @@ def find_starts(
 
     All candidates are compared on one sample of the rows. With one output and few parameters
     they are `n_starts` random directions and fits to a few rows, which take three concentration
-    steps; the best go on, together with annealed ones. Otherwise they are the average-loss fit,
-    zero and an annealed fit. The points are not polished.
+    steps; the best go on, together with annealed ones. Otherwise they are an annealed fit and
+    what the average-loss fit leads to. The points are not polished.
 
     Parameters
     ----------
@@ -66,6 +76,21 @@ def find_starts(
         Parameters of the objective, by ascending objective over all rows.
     """
     rng = as_generator(random_state)
+    points = start_points(objective, n_starts, keep, sample_size, rng)
+    if progress is not None:
+        for i, point in enumerate(points):
+            progress(Step(i, "starts", point.value, objective.design.passes))
+    return [point.theta for point in points]
+
+
+def start_points(
+    objective: RankedRangeObjective,
+    n_starts: int,
+    keep: int,
+    sample_size: int | None,
+    rng: np.random.Generator,
+) -> list[Point]:
+    """Return the points of `find_starts`, with their objectives over all rows."""
     if sample_size is None:
         size = max(_SMALLEST_SAMPLE, 20 * objective.design.n_parameters)
         sample_size = min(size, _LARGEST_SAMPLE)
@@ -73,13 +98,8 @@ def find_starts(
     if is_small(objective):
         found = _batched(sample, n_starts, keep, rng, rough=sample is not objective)
     else:
-        found = first_order_starts(sample)[:keep]
-    values = [objective.value(theta) for theta in found]
-    starts = [found[i] for i in np.argsort(values, kind="stable")]
-    if progress is not None:
-        for i, value in enumerate(sorted(values)):
-            progress(Step(i, "starts", value, objective.design.passes))
-    return starts
+        found = _first_order(sample, rng)[:keep]
+    return sorted((evaluate(objective, theta) for theta in found), key=lambda point: point.value)
 
 
 def is_small(objective: RankedRangeObjective) -> bool:
@@ -165,7 +185,8 @@ def _batched(
     if sample.is_convex:
         return list(batch.frame.original(batch.descend(average_fit(batch), _SECOND)[0]))
     if rough:
-        scout = Batch(subsample(sample, max(_SCOUTED, 15 * sample.n_parameters), rng))
+        scout = Batch(subsample(sample, max(_SCOUTED, 8 * sample.n_parameters), rng))
+        n_starts = (n_starts + 1) // 2
     average = average_fit(scout)
     T = scout.descend(np.vstack([average, candidates(scout, n_starts, rng)]), _FIRST)[0]
     hot = np.vstack([average, scout.frame.constant(1), T[1:3]])
@@ -173,11 +194,30 @@ def _batched(
     if rough:
         T = batch.frame.standardised(scout.frame.original(T))
     values = batch.values(T)
-    survivors = min(_MOST, max(_FEWEST, _EFFORT // len(batch.y)))
+    survivors = _ROUGH if rough else min(_MOST, max(_FEWEST, _EFFORT // len(batch.y)))
     best = np.argsort(values[: -len(hot)], kind="stable")[:survivors]
     T = np.vstack([T[best], T[-len(hot) :]])
     smooth = sample.loss.has_curvature  # rounded corners blur which candidates are the best
     for stages in (_SECOND[:12], _SECOND[12:]) if smooth else (_SECOND, _THIRD):
-        T, values = batch.descend(T, stages[1::2] if rough else stages)
+        T, values = batch.descend(T, stages[1::4] if rough else stages)
         T = T[distinct(values, T @ batch.frame.rows.T, rtol=_ALIKE, distance=_NEAR)[:_LAST]]
     return list(batch.frame.original(T[:keep]))
+
+
+def _first_order(sample: RankedRangeObjective, rng: np.random.Generator) -> list[FloatArray]:
+    """Return starting points by gradients alone: for several outputs, or for many parameters."""
+    points = [descend(sample, evaluate(sample, average_start(sample, rng)), rng=rng)]
+    if not sample.is_convex:
+        zero = evaluate(sample, np.zeros(sample.shape))
+        points.append(descend(sample, anneal(sample, zero, rng), rng=rng))
+    return [point.theta for point in sorted(points, key=lambda point: point.value)]
+
+
+def average_start(objective: RankedRangeObjective, rng: np.random.Generator) -> FloatArray:
+    """Return a fit to all rows, none of them dropped."""
+    whole = tuple(
+        group._replace(m=0.0, k=group.mass, scale=group.scale * group.width / group.mass)
+        for group in objective.groups
+    )
+    everything = objective.with_groups(replace(objective.groups, groups=whole))
+    return descend(everything, evaluate(everything, np.zeros(objective.shape)), rng=rng).theta

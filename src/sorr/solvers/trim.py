@@ -33,7 +33,7 @@ from sorr.solvers.blur import sharpen, sharpens
 from sorr.solvers.degenerate import is_constant, refuse_lost_class
 from sorr.solvers.fast import Point, descend, evaluate
 from sorr.solvers.schedule import KSchedule
-from sorr.solvers.starts import distinct, find_starts, is_small
+from sorr.solvers.starts import average_start, distinct, is_small, start_points
 from sorr.solvers.topsum import minimise_top_sum, refuse_unknown_pieces
 
 __all__ = ["trim"]
@@ -77,8 +77,8 @@ def trim(
         The one point to start from, instead of a search for starting points.
     n_starts : int or "auto", default="auto"
         How many candidates to try on a sample of the rows; see `find_starts`. One starts at zero
-        and nowhere else. "auto" tries 128, or anneals a single one where there are several
-        outputs or many parameters.
+        and nowhere else. "auto" tries 128. Where there are several outputs or many parameters
+        it anneals a start at zero, and with few rows also tries zero and the average-loss fit.
     certify : bool, default=True
         Whether to go on to a certified fixed point; if not, the fast phase is all.
     tol : float, default=1e-6
@@ -177,15 +177,15 @@ class _Search:
         objective = self.objective
         zero = evaluate(objective, as_start(objective, start))
         single = start is not None or objective.is_convex or n_starts == 1
-        if single or not is_small(objective):
-            return [(zero, not single)]
-        found = find_starts(
-            objective,
-            n_starts=128 if n_starts == "auto" else n_starts,
-            keep=_POLISHED,
-            random_state=self.rng,
-        )
-        points = [evaluate(objective, theta) for theta in found]
+        if single:
+            return [(zero, False)]
+        if not is_small(objective):
+            if objective.n_samples > _SHORT:
+                return [(zero, True)]
+            average = evaluate(objective, average_start(objective, self.rng))
+            return [(zero, True), (zero, False), (average, False)]
+        number = 128 if n_starts == "auto" else n_starts
+        points = start_points(objective, number, _POLISHED, None, self.rng)
         if objective.n_samples > _SHORT:  # on a sample, one minimum can look like several
             values, raws = [p.value for p in points], [p.raw for p in points]
             kept = distinct(values, raws, rtol=np.inf, distance=_SAME)
