@@ -52,3 +52,11 @@ def test_the_metric_of_a_smooth_objective_is_its_inverse_hessian(k):
         np.testing.assert_allclose(inverse @ hessian, np.eye(4), atol=1e-6)
     else:  # the cut makes it steeper
         assert (np.linalg.eigvalsh(np.linalg.inv(inverse) - hessian) > -1e-8).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rounding_does_not_lead_up_from_a_minimum(seed):
+    X, y = classes(6000, 4, seed)
+    objective = RankedRangeObjective(X, y, C=100.0)
+    start = evaluate(objective, topsum(objective, tol=1e-12).theta)
+    assert descend(objective, start, tol=1e-12).value <= start.value

@@ -58,6 +58,28 @@ def test_no_trimming_step_is_worse_than_the_exact_dca_step(seed, loss, m, width,
     assert trimmed.objective <= convex.value(at) - tangent + 1e-8
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_fixed_point_cannot_be_lowered_by_trimming_again(seed):
+    X, y = classes(200, 4, seed, noise=1.0)
+    objective = RankedRangeObjective(X, y, m=40, k=160, C=1e4)
+    start = 3 * np.random.default_rng(seed).standard_normal(5)
+    solution = trim(objective, start=start)
+    assert solution.fixed_point
+    again = topsum(objective.trimmed(objective.raw_prediction(solution.theta)))
+    assert again.objective >= solution.objective * (1 - 2e-6)
+
+
+def test_an_early_stop_is_told_from_a_fixed_point():
+    X, y = classes(400, 6, seed=1, noise=2.0)
+    objective = RankedRangeObjective(X, y, "hinge", m=60, C=1e4)
+    stopped = trim(objective, start=np.ones(7), max_iter=1)
+    finished = trim(objective, start=np.ones(7))
+    assert finished.objective < stopped.objective
+    assert finished.fixed_point
+    assert not stopped.fixed_point
+    assert stopped.status is Status.NOT_FIXED
+
+
 def test_nothing_dropped_is_the_convex_minimum():
     X, y = classes(200, 3)
     objective = RankedRangeObjective(X, y, "hinge", k=0.4, C=100.0)
@@ -181,6 +203,8 @@ def test_distinct_minima_come_back_the_lowest_first():
     values = [minimum.objective for minimum in solution.minima]
     assert values == sorted(values)
     assert values[0] == solution.objective
+    assert len(values) > 1
+    assert len({step.start for step in solution.trace if step.phase == "trim"}) >= len(values)
     for minimum in solution.minima:
         assert sum(minimum.dropped.values()) == pytest.approx(25)
         assert set(minimum.dropped) == {-1.0, 1.0}

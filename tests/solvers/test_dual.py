@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+
+from sorr.objectives import RankedRangeObjective
+from sorr.solvers import topsum
+from sorr.solvers.dual import lower_bound
+from tests.solvers.problems import classes
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_weights_beyond_what_a_row_may_count_are_cut_back(loss):
+    """All weight on the worst rows proves the minimum of the worst rows, not that of more."""
+    X, y = classes(40, 2, noise=1.0)
+    few = topsum(RankedRangeObjective(X, y, loss, k=4, C=10.0))
+    many = RankedRangeObjective(X, y, loss, k=40, C=10.0)
+    minimum = topsum(many).objective
+    assert few.objective > 1.1 * minimum
+    raw = many.raw_prediction(few.theta)
+    worst = np.argsort(-many.losses(raw))
+    for size in (1, 4, 10, 20, 35):
+        weights = np.zeros((40, 1))
+        weights[worst[:size]] = 1 / size
+        assert lower_bound(many, raw, weights) <= minimum * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_weights_that_pull_on_the_intercept_prove_nothing_by_that(loss):
+    """With nine of ten rows in one class and no features, the intercept explains nearly all."""
+    X, y = np.zeros((100, 1)), np.repeat([1.0, -1.0], [90, 10])
+    objective = RankedRangeObjective(X, y, loss, C=1.0)
+    minimum = topsum(objective).objective
+    for raw in (0.0, 1.0, -1.0):
+        weights = np.full((100, 1), 0.01)
+        assert lower_bound(objective, np.full(100, raw), weights) <= minimum * (1 + 1e-9)
+
+
+def test_the_right_weights_prove_the_minimum():
+    X, y = classes(60, 3)
+    objective = RankedRangeObjective(X, y, C=10.0)
+    best = topsum(objective, tol=1e-10)
+    bound = lower_bound(objective, objective.raw_prediction(best.theta), best.row_weights[:, None])
+    assert bound == pytest.approx(best.objective, rel=1e-9)
+
+
+def test_without_a_ridge_nothing_is_proved():
+    X, y = classes(60, 3)
+    objective = RankedRangeObjective(X, y, C=np.inf)
+    assert lower_bound(objective, np.zeros(60), np.full((60, 1), 1 / 60)) == 0.0
