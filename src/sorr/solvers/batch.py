@@ -55,7 +55,6 @@ class Cells(NamedTuple):
     m, k, scale : ndarray of shape (n_candidates, n_groups)
         The ends in mass, and how much a unit of loss between them counts.
     ridge : ndarray of shape (n_candidates,)
-        One over C.
     """
 
     m: FloatArray
@@ -96,7 +95,8 @@ class Batch:
             rows = [index[groups.weight[index] > 0] for index in rows]
         ends = np.cumsum([0, *map(len, rows)]).tolist()
         self.index = np.concatenate(rows)
-        self.mass = None if groups.weight is None else groups.weight[self.index]
+        weight: FloatArray | None = groups.weight
+        self.mass = None if weight is None else weight[self.index]
         self.y = objective.y[self.index]
         self.objective = objective
         self.frame = Frame.of(objective, self.index)
@@ -130,8 +130,7 @@ class Batch:
     ) -> tuple[FloatArray, FloatArray]:
         """Take a step for each stage, and return the best candidates met and their objectives.
 
-        No candidate that is returned is worse than the one it came from. By default all of them
-        have the problem of the objective.
+        None is worse than the one it came from. By default all have the same problem.
         """
         cells = self.cells(len(T)) if cells is None else cells
         best, values = np.array(T, dtype=np.float64), np.empty(len(T))
@@ -139,11 +138,8 @@ class Batch:
             best[some], values[some] = self._run(best[some], cells.take(some), stages)
         return best, values
 
-    def losses(self, T: FloatArray) -> FloatArray:
-        """Return the losses of a chunk of candidates, of shape (n_candidates, n_rows)."""
-        return self._losses(T @ self.frame.rows.T, self.objective)
-
-    def _losses(self, raw: FloatArray, model: RankedRangeObjective) -> FloatArray:
+    def losses(self, raw: FloatArray, model: RankedRangeObjective) -> FloatArray:
+        """Return the losses at the raw predictions of a chunk of candidates."""
         return model.loss.value(self._targets[: raw.size], raw.ravel()).reshape(raw.shape)
 
     def chunks(self, n_candidates: int) -> list[slice]:
@@ -155,7 +151,7 @@ class Batch:
     ) -> tuple[FloatArray, FloatArray]:
         raw, damping = T @ self.frame.rows.T, np.full(len(T), _DAMPING)
         current = self._value(raw, T, cells, self.objective, self.mass)
-        best, lowest = T.copy(), current.copy()
+        best, lowest, stale = T.copy(), current.copy(), False
         for stage in stages:
             model, problem, mass = self.objective, cells, self.mass
             if not model.loss.has_curvature:
@@ -163,8 +159,9 @@ class Batch:
             if stage.heat:
                 problem, mass = self._heated(raw, cells, model, stage.heat * self.frame.unit)
             differs = stage.heat > 0 or model is not self.objective
-            if differs:
+            if differs or stale:
                 current = self._value(raw, T, problem, model, mass)
+            stale = differs
             gradient, step = self._direction(raw, T, problem, model, mass, stage.band, damping)
             left = np.flatnonzero(-np.einsum("sd,sd->s", gradient, step) > _SOLVED * current)
             left = self._search(raw, T, current, step, left, problem, model, mass)
@@ -206,7 +203,7 @@ class Batch:
         self, raw: FloatArray, cells: Cells, model: RankedRangeObjective, heat: float
     ) -> tuple[Cells, FloatArray]:
         """Return the problem without the top m, blurred: masses of each candidate, and ranks."""
-        losses = self._losses(raw, model)
+        losses = self.losses(raw, model)
         mass = np.empty_like(raw)
         for g, columns in enumerate(self.columns):
             held = None if self.mass is None else self.mass[columns]
@@ -231,7 +228,7 @@ class Batch:
         if width == n:
             return cut.at
         skipped = np.arange(len(cut.counts)) * (n - width) + columns.start
-        return cut.at + cut.each(skipped)
+        return np.asarray(cut.at + cut.each(skipped))
 
     def _value(
         self,
@@ -262,8 +259,8 @@ class Batch:
     ) -> tuple[FloatArray, FloatArray]:
         r"""Return a gradient and a Newton direction of each candidate, for the rows it keeps now.
 
-        With the end at rank k blurred, the weights of the rows near it move with their losses,
-        which adds :math:`\frac{1}{2h}` times the scatter of their gradients to the Hessian.
+        With the end at rank k blurred, the weights of the rows near it move with their losses:
+        that adds :math:`\frac{1}{2h}` times the scatter of their gradients to the Hessian.
         """
         size, D = T.shape
         A, loss = self.frame.rows, model.loss

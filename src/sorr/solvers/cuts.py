@@ -107,7 +107,7 @@ class Ranking:
 
     def _counts(self, at: Index) -> Index:
         starts = np.searchsorted(at, self._every * self.order.shape[1])
-        return np.diff(starts, append=len(at))
+        return np.asarray(np.diff(starts, append=len(at)))
 
     def _inside(self, end: FloatArray, m: FloatArray, k: FloatArray) -> FloatArray:
         """Return which part of the entries tied at that number lies within the range."""
@@ -117,7 +117,7 @@ class Ranking:
         else:
             first, size = (self.mass * above).sum(axis=1), (self.mass * level).sum(axis=1)
         inside = np.minimum(first + size, k) - np.maximum(first, m)
-        return np.clip(inside / np.where(size > 0, size, 1), 0.0, 1.0)
+        return np.asarray(np.clip(inside / np.where(size > 0, size, 1), 0.0, 1.0))
 
 
 class Blur(NamedTuple):

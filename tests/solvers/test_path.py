@@ -1,0 +1,159 @@
+import numpy as np
+import pytest
+
+from sorr.objectives import RankedRangeObjective
+from sorr.ranked import sum_ranked_range
+from sorr.solvers import find_starts, trim
+from sorr.solvers.path import _top_sums, solve_path
+from tests.solvers.problems import classes, line
+
+M, K, C = [0, 10, 20], [15, 60, None], [1.0, 100.0]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return classes(120, 4, 3, noise=1.0)
+
+
+@pytest.fixture(scope="module")
+def path(data):
+    return solve_path(RankedRangeObjective(*data), m=M, k=K, C=C, random_state=0)
+
+
+def test_the_cells_are_all_combinations(path):
+    assert len(path) == 18
+    assert path.theta.shape == (18, 5)
+    i = path.cell(10, None, 100.0)
+    assert (path.m[i], path.k[i], path.C[i]) == (10, np.inf, 100.0)
+    with pytest.raises(KeyError, match="no cell with m=11"):
+        path.cell(11, 60, 1.0)
+
+
+def test_cells_without_ranks_are_marked(path):
+    empty = ~path.is_valid
+    np.testing.assert_array_equal(empty, (path.m >= path.k))
+    assert empty.sum() == 2
+    assert np.isnan(path.theta[empty]).all()
+    assert np.isfinite(path.theta[~empty]).all()
+
+
+def test_each_objective_is_that_of_its_parameters(data, path):
+    for i in np.flatnonzero(path.is_valid):
+        k = None if path.k[i] == np.inf else int(path.k[i])
+        objective = RankedRangeObjective(*data, m=int(path.m[i]), k=k, C=path.C[i])
+        assert objective.value(path.theta[i]) == pytest.approx(path.objective[i], rel=1e-9)
+
+
+def test_convex_cells_are_solved(data, path):
+    for k in K:
+        lowest = trim(RankedRangeObjective(*data, k=k, C=100.0)).objective
+        assert lowest * (1 - 1e-6) <= path.objective[path.cell(0, k, 100.0)] <= 1.001 * lowest
+
+
+def test_cells_match_searches_of_their_own(data, path):
+    worse = []
+    for i in np.flatnonzero(path.is_valid & (path.m > 0)):
+        k = None if path.k[i] == np.inf else int(path.k[i])
+        objective = RankedRangeObjective(*data, m=int(path.m[i]), k=k, C=path.C[i])
+        alone = objective.value(find_starts(objective, random_state=1)[0])
+        worse.append(path.objective[i] / alone - 1)
+    assert np.mean(np.array(worse) < 0.01) >= 0.8
+    assert max(worse) < 0.1
+
+
+def test_a_weaker_ridge_and_a_deeper_cut_never_cost_more(path):
+    for m in M:
+        for k in K:
+            if path.is_valid[path.cell(m, k, 1.0)]:
+                strong, weak = (path.objective[path.cell(m, k, c)] for c in C)
+                assert weak <= strong
+    for c in C:
+        bottom = [path.objective[path.cell(m, None, c)] for m in M]
+        assert bottom == sorted(bottom, reverse=True)
+
+
+@pytest.mark.parametrize("kind", ["groups", "weights", "sampled"])
+def test_fractions_hold_in_groups_and_of_weights_and_on_many_rows(kind):
+    n = 1200 if kind == "sampled" else 150
+    X, y = classes(n, 3, 1, noise=0.7)
+    rng = np.random.default_rng(0)
+    options = {
+        "groups": {"groups": rng.integers(0, 2, n)},
+        "weights": {"sample_weight": rng.uniform(0, 2, n)},
+        "sampled": {},
+    }[kind]
+    found = solve_path(
+        RankedRangeObjective(X, y, "hinge", **options),
+        m=[0.1, 0.2],
+        k=[0.5, None],
+        C=[10.0],
+        rounds=2,
+        random_state=0,
+    )
+    for i in range(4):
+        k = None if found.k[i] == np.inf else found.k[i]
+        objective = RankedRangeObjective(X, y, "hinge", m=found.m[i], k=k, C=10.0, **options)
+        assert objective.value(found.theta[i]) == pytest.approx(found.objective[i], rel=1e-9)
+        alone = objective.value(find_starts(objective, random_state=1)[0])
+        assert found.objective[i] <= 1.05 * alone
+
+
+def test_the_same_seed_gives_the_same_path():
+    X, y = line(80, 2, outliers=10)
+    objective = RankedRangeObjective(X, y, "squared")
+    first, again = (
+        solve_path(objective, m=[5, 12], k=[40, 80], C=[10.0], rounds=2, random_state=4)
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(first.theta, again.theta)
+
+
+def test_the_ranks_of_the_objective_do_not_matter(data):
+    given = {"m": [5, 10], "k": [60], "C": [10.0], "rounds": 1, "random_state": 0}
+    plain = solve_path(RankedRangeObjective(*data), **given)
+    other = solve_path(RankedRangeObjective(*data, m=30, k=40, C=0.1), **given)
+    np.testing.assert_allclose(other.objective, plain.objective, rtol=1e-6)
+
+
+def test_progress_falls_from_round_to_round(data):
+    steps = []
+    objective = RankedRangeObjective(*data)
+    solve_path(objective, m=M, k=K, C=C, rounds=3, random_state=0, progress=steps.append)
+    reached = [step.objective for step in steps]
+    assert len(reached) == 4
+    assert reached == sorted(reached, reverse=True)
+
+
+def test_counts_within_groups_are_refused(data):
+    X, y = data
+    objective = RankedRangeObjective(X, y, groups=y)
+    with pytest.raises(ValueError, match="10 is a count, but the rows are ranked within groups"):
+        solve_path(objective, m=[10], k=[None], C=[1.0])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [({"m": [1.0]}, "m=1.0 can be read"), ({"C": [0.0]}, "C=0.0"), ({"k": [0]}, "k=0")],
+)
+def test_what_is_no_problem_is_refused(data, given, message):
+    with pytest.raises(ValueError, match=message):
+        solve_path(RankedRangeObjective(*data), **{"m": [5], "k": [50], "C": [1.0]} | given)
+
+
+def test_many_parameters_are_refused():
+    X, y = classes(100, 70)
+    with pytest.raises(ValueError, match="at most 64 parameters"):
+        solve_path(RankedRangeObjective(X, y), m=[5], k=[50], C=[1.0])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_top_sums_are_those_of_each_row(weighted):
+    rng = np.random.default_rng(0)
+    losses = rng.exponential(size=(3, 12))
+    mass = rng.integers(1, 3, 12).astype(float) if weighted else None
+    ends = np.array([0.0, 1.0, 5.0, 12.0])
+    found = _top_sums(losses, mass, ends)
+    for row, sums in zip(losses, found, strict=True):
+        copies = row if mass is None else np.repeat(row, mass.astype(int))
+        expected = [0.0, *(sum_ranked_range(copies, 0, int(end)) for end in ends[1:])]
+        np.testing.assert_allclose(sums, expected, rtol=1e-12)
