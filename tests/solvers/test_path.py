@@ -4,7 +4,7 @@ import pytest
 from sorr.objectives import RankedRangeObjective
 from sorr.ranked import sum_ranked_range
 from sorr.solvers import find_starts, trim
-from sorr.solvers.path import _top_sums, solve_path
+from sorr.solvers.path import _top_sums, grid, solve_path
 from tests.solvers.problems import classes, line
 
 M, K, C = [0, 10, 20], [15, 60, None], [1.0, 100.0]
@@ -17,7 +17,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def path(data):
-    return solve_path(RankedRangeObjective(*data), m=M, k=K, C=C, random_state=0)
+    return solve_path(RankedRangeObjective(*data), grid(M, K, C), random_state=0)
 
 
 def test_the_cells_are_all_combinations(path):
@@ -84,9 +84,7 @@ def test_fractions_hold_in_groups_and_of_weights_and_on_many_rows(kind):
     }[kind]
     found = solve_path(
         RankedRangeObjective(X, y, "hinge", **options),
-        m=[0.1, 0.2],
-        k=[0.5, None],
-        C=[10.0],
+        grid([0.1, 0.2], [0.5, None], [10.0]),
         rounds=2,
         random_state=0,
     )
@@ -102,14 +100,14 @@ def test_the_same_seed_gives_the_same_path():
     X, y = line(80, 2, outliers=10)
     objective = RankedRangeObjective(X, y, "squared")
     first, again = (
-        solve_path(objective, m=[5, 12], k=[40, 80], C=[10.0], rounds=2, random_state=4)
+        solve_path(objective, grid([5, 12], [40, 80], [10.0]), rounds=2, random_state=4)
         for _ in range(2)
     )
     np.testing.assert_array_equal(first.theta, again.theta)
 
 
 def test_the_ranks_of_the_objective_do_not_matter(data):
-    given = {"m": [5, 10], "k": [60], "C": [10.0], "rounds": 1, "random_state": 0}
+    given = {"problems": grid([5, 10], [60], [10.0]), "rounds": 1, "random_state": 0}
     plain = solve_path(RankedRangeObjective(*data), **given)
     other = solve_path(RankedRangeObjective(*data, m=30, k=40, C=0.1), **given)
     np.testing.assert_allclose(other.objective, plain.objective, rtol=1e-6)
@@ -118,7 +116,7 @@ def test_the_ranks_of_the_objective_do_not_matter(data):
 def test_progress_falls_from_round_to_round(data):
     steps = []
     objective = RankedRangeObjective(*data)
-    solve_path(objective, m=M, k=K, C=C, rounds=3, random_state=0, progress=steps.append)
+    solve_path(objective, grid(M, K, C), rounds=3, random_state=0, progress=steps.append)
     reached = [step.objective for step in steps]
     assert len(reached) == 4
     assert reached == sorted(reached, reverse=True)
@@ -128,22 +126,27 @@ def test_counts_within_groups_are_refused(data):
     X, y = data
     objective = RankedRangeObjective(X, y, groups=y)
     with pytest.raises(ValueError, match="10 is a count, but the rows are ranked within groups"):
-        solve_path(objective, m=[10], k=[None], C=[1.0])
+        solve_path(objective, [(10, None, 1.0)])
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
-    [({"m": [1.0]}, "m=1.0 can be read"), ({"C": [0.0]}, "C=0.0"), ({"k": [0]}, "k=0")],
+    ("problems", "message"),
+    [
+        ([(1.0, 50, 1.0)], "m=1.0 can be read"),
+        ([(5, 50, 0.0)], "C=0.0"),
+        ([(5, 0, 1.0)], "k=0"),
+        ([], "there are no problems"),
+    ],
 )
-def test_what_is_no_problem_is_refused(data, given, message):
+def test_what_is_no_problem_is_refused(data, problems, message):
     with pytest.raises(ValueError, match=message):
-        solve_path(RankedRangeObjective(*data), **{"m": [5], "k": [50], "C": [1.0]} | given)
+        solve_path(RankedRangeObjective(*data), problems)
 
 
 def test_many_parameters_are_refused():
     X, y = classes(100, 70)
     with pytest.raises(ValueError, match="at most 64 parameters"):
-        solve_path(RankedRangeObjective(X, y), m=[5], k=[50], C=[1.0])
+        solve_path(RankedRangeObjective(X, y), [(5, 50, 1.0)])
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -147,10 +147,12 @@ class _State:
 
     def complementarity(self) -> float:
         bounded = (self.lam * self.nu)[self.bounded]
-        return float((self.a * self.V).sum() + self.xi @ self.u + bounded.sum())
+        total: float = (self.a * self.V).sum() + self.xi @ self.u + bounded.sum()
+        return total
 
     def _count(self) -> float:
-        return float(self.band.omega.sum()) * (self.s.shape[1] + 1)
+        total = float(self.band.omega.sum())
+        return total * (self.s.shape[1] + 1)
 
     def _gradient(self) -> FloatArray:
         band = self.band

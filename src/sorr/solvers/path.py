@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import TypeAlias
@@ -18,8 +18,9 @@ from sorr.solvers.batch import Batch, Cells, Stage
 from sorr.solvers.starts import average_fit, candidates, is_small
 from sorr.solvers.subsample import subsample
 
-__all__ = ["Path", "solve_path"]
+__all__ = ["Path", "Problem", "grid", "solve_path"]
 
+Problem: TypeAlias = tuple[int | float, int | float | None, float]
 Index: TypeAlias = npt.NDArray[np.intp]
 
 _ROUNDS = 5
@@ -76,17 +77,28 @@ class Path:
         return int(found[0])
 
 
+def grid(
+    m: Iterable[int | float], k: Iterable[int | float | None], C: Iterable[float]
+) -> list[Problem]:
+    """Return all combinations of ranks and ridges, m changing fastest and C slowest.
+
+    Examples
+    --------
+    >>> grid(m=[0, 5], k=[10, None], C=[1.0])
+    [(0, 10, 1.0), (5, 10, 1.0), (0, None, 1.0), (5, None, 1.0)]
+    """
+    return [(low, high, inverse) for inverse, high, low in product(C, k, m)]
+
+
 def solve_path(
     objective: RankedRangeObjective,
+    problems: Iterable[Problem],
     *,
-    m: Sequence[int | float],
-    k: Sequence[int | float | None],
-    C: Sequence[float],
     rounds: int = _ROUNDS,
     random_state: int | np.random.Generator | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """Return a good solution for every combination of m, k and C, all found together.
+    """Return a good solution of every problem (m, k, C) on the same rows, all found together.
 
     The cells share a pool of solutions. In each round every solution is compared in all cells,
     which takes one sort of its losses; the best few of each cell take some steps there and go
@@ -97,10 +109,9 @@ def solve_path(
     ----------
     objective : RankedRangeObjective
         Of a loss with one output and few parameters. Its own ranks and ridge do not matter.
-    m, k : sequence of int, float or None
-        The ranks to combine, as counts or as fractions. Within groups, fractions only.
-    C : sequence of float
-        The inverse strengths of the ridge.
+    problems : iterable of (m, k, C)
+        The cells: ranks as counts or fractions, k possibly None, and the inverse strength of the
+        ridge; `grid` makes all combinations. Within groups, fractions only.
     rounds : int, default=5
         How often the cells exchange solutions.
     random_state : int, Generator or None
@@ -111,7 +122,7 @@ def solve_path(
     Returns
     -------
     Path
-        With the cells in the order of ``itertools.product(C, k, m)``.
+        With the cells in the order of the problems.
 
     Notes
     -----
@@ -126,7 +137,7 @@ def solve_path(
     >>> y = 2 * x + 1
     >>> y[3] = 100.0
     >>> objective = RankedRangeObjective(x[:, None], y, "squared")
-    >>> path = solve_path(objective, m=[0, 1], k=[5, None], C=[1e6], random_state=0)
+    >>> path = solve_path(objective, grid([0, 1], [5, None], [1e6]), random_state=0)
     >>> path.theta[path.cell(1, None, 1e6)].round(3)
     array([2., 1.])
     """
@@ -135,22 +146,26 @@ def solve_path(
             f"the parameters have shape {objective.shape}; needed one output and at most 64 "
             "parameters: solve the cells one by one"
         )
-    grid = list(product(C, k, m))
-    ends = [_ends(objective, low, high) for _, high, low in grid]
+    asked = list(problems)
+    if not asked:
+        raise ValueError(
+            "there are no problems; needed one (m, k, C) or more, as `grid` makes them"
+        )
+    ends = [_ends(objective, low, high) for low, high, _ in asked]
     valid = np.array([i for i, pair in enumerate(ends) if pair is not None], dtype=np.intp)
-    theta = np.full((len(grid), objective.n_parameters), np.nan)
-    value = np.full(len(grid), np.nan)
+    theta = np.full((len(asked), objective.n_parameters), np.nan)
+    value = np.full(len(asked), np.nan)
     if valid.size:
         low, high = np.moveaxis(np.array([ends[i] for i in valid]), 1, 0)
         share = np.array([group.scale * group.width for group in objective.groups])
-        ridge = np.array([1 / objective.with_ridge(grid[i][0]).C for i in valid])
+        ridge = np.array([1 / objective.with_ridge(asked[i][2]).C for i in valid])
         cells = Cells(low, high, share / (high - low), ridge)
         rng = as_generator(random_state)
         theta[valid], value[valid] = _explore(objective, cells, rounds, rng, progress)
     return Path(
-        m=np.array([float(low) for *_, low in grid]),
-        k=np.array([_end(high) for _, high, _ in grid]),
-        C=np.array([float(inverse) for inverse, *_ in grid]),
+        m=np.array([float(low) for low, _, _ in asked]),
+        k=np.array([_end(high) for _, high, _ in asked]),
+        C=np.array([float(inverse) for _, _, inverse in asked]),
         objective=value,
         theta=theta,
     )

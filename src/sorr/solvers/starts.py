@@ -29,9 +29,10 @@ __all__ = [
 _LARGEST = 64  # parameters up to which Newton steps of many candidates are cheap
 _SMALLEST_SAMPLE, _LARGEST_SAMPLE = 1000, 8000
 _SCOUTED = 350  # rows that are enough for the first steps
-_EFFORT = 10_000  # raw predictions of all candidates that survive the first steps
+_EFFORT = 20_000  # raw predictions of all candidates that survive the first steps
+_STARTS = {False: 512, True: 128}  # candidates on all rows, and on a sample
 _ALIKE, _NEAR = 0.1, 0.05  # solutions on a sample that lead to the same minimum
-_FEWEST, _MOST, _LAST, _ROUGH = 16, 48, 8, 8  # candidates that go on
+_FEWEST, _MOST, _LAST, _ROUGH = 16, 96, 16, 8  # candidates that go on
 
 _FIRST = tuple(map(Stage, np.geomspace(0.5, 0.2, 3), np.geomspace(0.5, 0.02, 3)))
 _SECOND = tuple(map(Stage, np.geomspace(0.5, 0.05, 22), np.geomspace(0.5, 0.002, 22)))
@@ -42,7 +43,7 @@ _ANNEALED = tuple(Stage(0.5, 0.5, heat) for heat in (3.0, 1.0, 0.3, 0.1) for _ i
 def find_starts(
     objective: RankedRangeObjective,
     *,
-    n_starts: int = 128,
+    n_starts: int | None = None,
     keep: int = 3,
     sample_size: int | None = None,
     random_state: int | np.random.Generator | None = None,
@@ -58,8 +59,8 @@ def find_starts(
     Parameters
     ----------
     objective : RankedRangeObjective
-    n_starts : int, default=128
-        How many candidates to try.
+    n_starts : int, optional
+        How many candidates to try: by default 512 where all rows are used, else 128.
     keep : int, default=3
         How many to return, at most: one if the objective is convex.
     sample_size : int, optional
@@ -85,7 +86,7 @@ def find_starts(
 
 def start_points(
     objective: RankedRangeObjective,
-    n_starts: int,
+    n_starts: int | None,
     keep: int,
     sample_size: int | None,
     rng: np.random.Generator,
@@ -95,8 +96,10 @@ def start_points(
         size = max(_SMALLEST_SAMPLE, 20 * objective.design.n_parameters)
         sample_size = min(size, _LARGEST_SAMPLE)
     sample = subsample(objective, sample_size, rng)
+    rough = sample is not objective
     if is_small(objective):
-        found = _batched(sample, n_starts, keep, rng, rough=sample is not objective)
+        number = _STARTS[rough] if n_starts is None else n_starts
+        found = _batched(sample, number, keep, rng, rough=rough)
     else:
         found = _first_order(sample, rng)[:keep]
     return sorted((evaluate(objective, theta) for theta in found), key=lambda point: point.value)

@@ -76,9 +76,9 @@ def trim(
     start : array-like, optional
         The one point to start from, instead of a search for starting points.
     n_starts : int or "auto", default="auto"
-        How many candidates to try on a sample of the rows; see `find_starts`. One starts at zero
-        and nowhere else. "auto" tries 128. Where there are several outputs or many parameters
-        it anneals a start at zero, and with few rows also tries zero and the average-loss fit.
+        How many candidates to try, on a sample if there are many rows; see `find_starts`. One
+        starts at zero and nowhere else. Where there are several outputs or many parameters,
+        "auto" anneals a start at zero, and with few rows also tries zero and the average fit.
     certify : bool, default=True
         Whether to go on to a certified fixed point; if not, the fast phase is all.
     tol : float, default=1e-6
@@ -184,7 +184,7 @@ class _Search:
                 return [(zero, True)]
             average = evaluate(objective, average_start(objective, self.rng))
             return [(zero, True), (zero, False), (average, False)]
-        number = 128 if n_starts == "auto" else n_starts
+        number = None if n_starts == "auto" else n_starts
         points = start_points(objective, number, _POLISHED, None, self.rng)
         if objective.n_samples > _SHORT:  # on a sample, one minimum can look like several
             values, raws = [p.value for p in points], [p.raw for p in points]
