@@ -147,12 +147,10 @@ class _State:
 
     def complementarity(self) -> float:
         bounded = (self.lam * self.nu)[self.bounded]
-        total: float = (self.a * self.V).sum() + self.xi @ self.u + bounded.sum()
-        return total
+        return float((self.a * self.V).sum() + self.xi @ self.u + bounded.sum())
 
     def _count(self) -> float:
-        total = float(self.band.omega.sum())
-        return total * (self.s.shape[1] + 1)
+        return float(self.band.omega.sum() * (self.s.shape[1] + 1))
 
     def _gradient(self) -> FloatArray:
         band = self.band
