@@ -203,7 +203,7 @@ def monk(splits: int = 3, repeats: int = 4) -> Iterator[Row]:
 
 def grid(checked: int = 40) -> Iterator[Row]:
     for name, data, target in (
-        ("216 x 6", monk_half(0), 5),
+        ("216 x 6", monk_half(3), 5),
         ("2700 x 5", normal_clouds(2700, 5), 15),
     ):
         X, y = data

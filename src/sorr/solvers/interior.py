@@ -70,17 +70,21 @@ class Interior(NamedTuple):
 
 
 def solve_interior(band: Band, theta: FloatArray, *, tol: float, max_iter: int = 100) -> Interior:
-    """Return the minimum of a band problem, from any starting point."""
+    """Return the minimum of a band problem, from any starting point, or the best that was met."""
     state = _State(band, theta)
-    best, stalled = np.inf, 0
-    for _ in range(max_iter):
-        error = state.error()
-        if error <= tol or stalled >= _PATIENCE:
-            break
-        stalled = 0 if error < 0.9 * best else stalled + 1
-        best = min(best, error)
-        state.step()
-    return Interior(state.theta.reshape(band.shape), state.V, state.lam)
+    best, lowest, stalled = state.here(), np.inf, 0
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        for _ in range(max_iter):
+            error = state.error()
+            if not np.isfinite(state.theta).all() or np.isnan(error):
+                break
+            stalled = 0 if error < 0.9 * lowest else stalled + 1
+            if error <= lowest:
+                best, lowest = state.here(), error
+            if error <= tol or stalled >= _PATIENCE:
+                break
+            state.step()
+    return best
 
 
 class _State:
@@ -96,6 +100,9 @@ class _State:
         self.decrement = np.inf  # of the quadratic model, after the last step
         self._evaluate()
         self._center()
+
+    def here(self) -> Interior:
+        return Interior(self.theta.reshape(self.band.shape), self.V, self.lam)
 
     def _evaluate(self) -> None:
         band = self.band

@@ -23,10 +23,10 @@ __all__ = ["Path", "Problem", "grid", "solve_path"]
 Problem: TypeAlias = tuple[int | float, int | float | None, float]
 Index: TypeAlias = npt.NDArray[np.intp]
 
-_ROUNDS = 5
 _SCOUTED = 800  # rows on which the cells exchange solutions; all rows have the last word
-_FRESH = 300  # random candidates in each round, each with a cell of its own
-_RIVALS = 3  # candidates that are tried in a cell
+_ROUNDS = {True: 10, False: 5}  # with all rows in each round, and with a sample
+_FRESH = {True: 600, False: 300}  # random candidates in a round, each with a cell of its own
+_RIVALS = {True: 5, False: 3}  # candidates that are tried in a cell
 _WORTH = 1e-3  # relative decrease for which a cell is done again
 
 _FIRST = tuple(map(Stage, np.geomspace(0.5, 0.05, 11), np.geomspace(0.5, 0.002, 11)))
@@ -94,7 +94,7 @@ def solve_path(
     objective: RankedRangeObjective,
     problems: Iterable[Problem],
     *,
-    rounds: int = _ROUNDS,
+    rounds: int | None = None,
     random_state: int | np.random.Generator | None = None,
     progress: Progress | None = None,
 ) -> Path:
@@ -112,8 +112,9 @@ def solve_path(
     problems : iterable of (m, k, C)
         The cells: ranks as counts or fractions, k possibly None, and the inverse strength of the
         ridge; `grid` makes all combinations. Within groups, fractions only.
-    rounds : int, default=5
-        How often the cells exchange solutions.
+    rounds : int, optional
+        How often the cells exchange solutions: by default 10 times, or 5 if there are more than
+        800 rows, of which a sample takes part in all rounds but the last.
     random_state : int, Generator or None
         What fresh candidates are drawn from: the same seed gives the same path.
     progress : callable, optional
@@ -174,24 +175,26 @@ def solve_path(
 def _explore(
     objective: RankedRangeObjective,
     cells: Cells,
-    rounds: int,
+    rounds: int | None,
     rng: np.random.Generator,
     progress: Progress | None,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the best parameters of each cell, and its objective there."""
     scouted = subsample(objective, _SCOUTED, rng)
-    batch = Batch(scouted)
+    is_whole = scouted is objective
+    rounds = _ROUNDS[is_whole] if rounds is None else rounds
+    batch, size = Batch(scouted), _FRESH[is_whole]
     start = np.repeat(average_fit(batch), len(cells.ridge), axis=0)
-    search = _Search(batch, _shrunk(cells, objective, scouted), start)
+    search = _Search(batch, _shrunk(cells, objective, scouted), start, _RIVALS[is_whole])
     for number in range(rounds):
-        search.exchange(_EARLY, search.fresh(_FRESH, rng))
+        search.exchange(_EARLY, search.fresh(size, rng))
         if progress is not None:
             progress(Step(number, "path", float(search.value.mean()), objective.design.passes))
-    if scouted is not objective:
+    if not is_whole:
         theta = batch.frame.original(search.best)
         batch = Batch(objective)
-        search = _Search(batch, cells, batch.frame.standardised(theta))
-        search.exchange(_EARLY, search.fresh(_FRESH // 2, rng))
+        search = _Search(batch, cells, batch.frame.standardised(theta), _RIVALS[is_whole])
+        search.exchange(_EARLY, search.fresh(size // 2, rng))
     search.descend(np.arange(len(search.best)), search.best, _LATE)
     search.exchange(_LATE, search.best[:0])
     if progress is not None:
@@ -214,15 +217,15 @@ def _shrunk(cells: Cells, whole: RankedRangeObjective, part: RankedRangeObjectiv
 class _Search:
     """The best solution of each cell so far, and how cells pass them on."""
 
-    def __init__(self, batch: Batch, cells: Cells, start: FloatArray) -> None:
-        self.batch, self.cells, self.best = batch, cells, start
+    def __init__(self, batch: Batch, cells: Cells, start: FloatArray, rivals: int) -> None:
+        self.batch, self.cells, self.best, self.rivals = batch, cells, start, rivals
         self.value = batch.values(start, cells)
 
     def exchange(self, stages: Sequence[Stage], fresh: FloatArray) -> None:
         """Try the solutions of all cells, and fresh ones, wherever they may help."""
         pool = np.vstack([np.unique(self.best, axis=0), fresh])
         table = self._table(pool)
-        rivals = np.argsort(table, axis=0)[:_RIVALS]
+        rivals = np.argsort(table, axis=0)[: self.rivals]
         hopeful = np.flatnonzero(table.min(axis=0) < (1 - _WORTH) * self.value)
         self.descend(np.repeat(hopeful, len(rivals)), pool[rivals[:, hopeful].T.ravel()], stages)
 

@@ -30,7 +30,7 @@ _LARGEST = 64  # parameters up to which Newton steps of many candidates are chea
 _SMALLEST_SAMPLE, _LARGEST_SAMPLE = 1000, 8000
 _SCOUTED = 350  # rows that are enough for the first steps
 _EFFORT = 20_000  # raw predictions of all candidates that survive the first steps
-_STARTS = {False: 512, True: 128}  # candidates on all rows, and on a sample
+_STARTS = {False: 512, True: 96}  # candidates on all rows, and on a sample
 _ALIKE, _NEAR = 0.1, 0.05  # solutions on a sample that lead to the same minimum
 _FEWEST, _MOST, _LAST, _ROUGH = 16, 96, 16, 8  # candidates that go on
 
@@ -60,7 +60,7 @@ def find_starts(
     ----------
     objective : RankedRangeObjective
     n_starts : int, optional
-        How many candidates to try: by default 512 where all rows are used, else 128.
+        How many candidates to try: by default 512 where all rows are used, else 96.
     keep : int, default=3
         How many to return, at most: one if the objective is convex.
     sample_size : int, optional

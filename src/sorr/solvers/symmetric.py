@@ -20,6 +20,8 @@ def solve_symmetric(M: FloatArray) -> Callable[[FloatArray], FloatArray]:
     diagonal = np.diag(M)
     scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     scaled = M * scale[:, None] * scale
+    if not np.isfinite(scaled).all():
+        return lambda rhs: np.full_like(rhs, np.nan)
     for ridge in (1e-15, 1e-12, 1e-9, 1e-6):
         try:
             factor = linalg.cho_factor(

@@ -32,6 +32,8 @@ __all__ = ["Certified", "minimise_top_sum", "refuse_unknown_pieces", "topsum"]
 
 _DENSE = 2000  # parameters up to which matrices of them are made
 _SHORT = 1000  # rows up to which a fast phase does not pay
+_LONG = 50_000  # rows from which on Newton steps around corners are cheaper than wide bands
+_SLOW = 0.1  # share of the gap that is left after a step when it is time for larger ones
 _NEAR_CONSTANT = 1e-3  # relative distance at which the constant model is tried
 _WIDTHS = (1e-2, 1e-3, 1e-4)  # of corners and cuts, relative to the mean loss, without matrices
 
@@ -107,7 +109,7 @@ def topsum(
     point = evaluate(objective, as_start(objective, start))
     if objective.n_samples > _SHORT:
         point = descend(objective, point)
-        if sharpens(objective):
+        if sharpens(objective) and objective.n_samples > _LONG:
             point = sharpen(objective, point)
     found = minimise_top_sum(objective, point, tol=tol, max_iter=max_iter, record=record)
     point = found.point
@@ -155,13 +157,15 @@ def minimise_top_sum(
         theta, weigh = step(found.point)
         moved, end = _search(objective, found.point, theta)
         bound, weights = found.bound, weigh(end.raw)
-        stuck = moved.value >= found.point.value
+        before, stuck = found.gap, moved.value >= found.point.value
         if (better := lower_bound(objective, end.raw, weights)) > bound:
             bound, stuck = better, False
         found = Certified(moved, bound, weights if not stuck else found.weights)
         if record is not None:
             record(moved)
-        if found.gap <= tol or (stuck and not step.widen()):
+        if found.gap <= tol:
+            break
+        if found.gap > _SLOW * before and not step.widen() and stuck:
             break
     return found
 

@@ -44,7 +44,7 @@ _WORSE = 1.5  # times the best objective: a start above is not worth a look at m
 _SAME = 0.5  # relative distance of raw predictions below which starts of many rows are alike
 _COPY = (500_000, 10_000_000)  # entries of X between which a copy in float32 pays
 _NEAR = 5e-5  # decrease promised by the last step of the fast phase, relative to the objective
-_CLOSE = 5e-6  # the same if trimming steps follow, which cost several of its own
+_CLOSE = 2e-6  # the same if trimming steps follow, which cost several of its own
 _TOUCHES = 1e-9  # relative distance below which a majoriser touches the objective
 _TINY = float(np.finfo(np.float64).tiny)
 
