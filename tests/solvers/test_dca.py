@@ -237,9 +237,14 @@ def test_the_default_steps_shorten_as_the_square_root_and_suit_the_scale_of_the_
     sizes = step_sizes(objective, None, 1)
     assert_allclose([sizes(3), sizes(99)], [sizes(0) / 2, sizes(0) / 10])
     assert step_sizes(objective, None, 64)(0) > 1.5 * sizes(0)
-    large = RankedRangeObjective(10 * objective.design.X, objective.y, fit_intercept=False)
-    plain = RankedRangeObjective(objective.design.X, objective.y, fit_intercept=False)
+    X, free = objective.design.X, {"C": np.inf, "fit_intercept": False}
+    large, plain = (RankedRangeObjective(c * X, objective.y, **free) for c in (10, 1))
     assert_allclose(step_sizes(large, None, 8)(0), step_sizes(plain, None, 8)(0) / 100)
+
+
+def test_a_strong_ridge_shortens_the_default_steps():
+    solution = dca(problem(C=1e-3), random_state=0)
+    assert np.abs(solution.coef).max() < 1e-2
 
 
 def test_steps_that_diverge_are_reported_with_a_way_out():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sorr.objectives import RankedRangeObjective
-from sorr.solvers import topsum, trim
+from sorr.solvers import exhaustive, topsum, trim
 from sorr.solvers.degenerate import (
     constant_model,
     constant_weights,
@@ -51,9 +51,17 @@ def test_the_best_constant_of_uneven_classes_ranked_within_classes_is_their_log_
 def test_a_real_target_is_never_called_constant():
     X, y = classes(20)
     regression = RankedRangeObjective(X, y, "squared")
-    assert not is_constant(regression, np.zeros(20))
-    assert is_constant(RankedRangeObjective(X, y), np.zeros(20))
-    assert not is_constant(RankedRangeObjective(X, y), X[:, 0])
+    assert not is_constant(regression, np.zeros(20), 1.0)
+    classes_of_two = RankedRangeObjective(X, y, k=5)
+    assert is_constant(classes_of_two, np.zeros(20), np.log(2))
+    assert not is_constant(classes_of_two, X[:, 0], np.log(2))
+
+
+def test_small_coefficients_of_a_strong_ridge_are_not_constant():
+    X, y = classes(100)
+    solution = topsum(RankedRangeObjective(X, y, C=1e-3))
+    assert np.abs(solution.coef).max() < 1e-3
+    assert solution.status.name == "OPTIMAL"
 
 
 def test_each_group_has_to_spare_some_of_each_class():
@@ -68,6 +76,10 @@ def test_each_group_has_to_spare_some_of_each_class():
 
 def test_a_single_class_is_refused_by_every_solver():
     objective = RankedRangeObjective(np.zeros((5, 1)), np.ones(5))
-    for solver in (topsum, trim):
-        with pytest.raises(ValueError, match="all rows are of class 1; needed two"):
-            solver(objective)
+    weightless = RankedRangeObjective(
+        np.zeros((4, 1)), np.array([1.0, 1.0, -1.0, 1.0]), sample_weight=[1.0, 1.0, 0.0, 1.0]
+    )
+    for solver in (topsum, trim, exhaustive):
+        for given in (objective, weightless):
+            with pytest.raises(ValueError, match="all rows that count are of class 1; needed two"):
+                solver(given)

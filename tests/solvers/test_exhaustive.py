@@ -20,8 +20,9 @@ def tiny(seed):
     return RankedRangeObjective(X, y, loss, m=m, k=k, C=float(rng.choice([1.0, 100.0, 1e4])))
 
 
-def test_the_global_minimum_of_a_tiny_problem_is_found_by_enumeration():
-    objective = tiny(0)
+@pytest.mark.parametrize("seed", range(4))
+def test_the_global_minimum_of_a_tiny_problem_is_found_by_enumeration(seed):
+    objective = tiny(seed)
     referee = exhaustive(objective)
     assert referee.status is Status.OPTIMAL
     assert referee.gap <= 1e-6

@@ -207,3 +207,45 @@ def test_regression_by_the_top_half_is_least_quantile_like():
     X, y = line(80, 2)
     solution = topsum(RankedRangeObjective(X, y, "absolute", k=0.5, C=1e4))
     assert abs(solution.objective - conic_minimum(X, y, "absolute", 40, 1e4)) <= 1e-6
+
+
+@pytest.mark.parametrize("k", [None, 100])
+@pytest.mark.parametrize("loss", ["huber", "smooth_hinge", "modified_huber", "squared_hinge"])
+def test_losses_without_curvature_far_off_are_solved_from_zero(loss, k):
+    """Where nothing curves, Newton steps lead nowhere: gradients have to."""
+    X, y = line(200, 3) if loss == "huber" else classes(200, 3)
+    y = y + 50 if loss == "huber" else y
+    solution = topsum(RankedRangeObjective(X, y, loss, k=k, C=1e4))
+    assert solution.gap <= 1e-6
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "absolute"])
+@pytest.mark.parametrize("k", [None, 150])
+def test_many_sparse_columns_are_no_obstacle(loss, k):
+    X = sparse.random(300, 2500, density=0.02, random_state=0, format="csr")
+    y = np.where(np.random.default_rng(0).random(300) > 0.5, 1.0, -1.0)
+    objective = RankedRangeObjective(X, y, loss, k=k, C=1.0)
+    solution = topsum(objective)
+    assert solution.objective * (1 - solution.gap) <= solution.objective
+    if loss == "logistic" and k is None:
+        peer = LogisticRegression(C=1 / 300, tol=1e-10).fit(X, y)
+        theta = np.append(peer.coef_[0], peer.intercept_)
+        assert solution.objective <= objective.value(theta) * (1 + 1e-6)
+        assert solution.status is Status.OPTIMAL
+    assert solution.gap < 0.01
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"tol": 0.0}, "tol=0.0"), ({"tol": np.nan}, "tol=nan"), ({"max_iter": 0}, "max_iter=0")],
+)
+def test_limits_without_a_meaning_are_refused(options, message):
+    X, y = classes()
+    with pytest.raises(ValueError, match=message):
+        topsum(RankedRangeObjective(X, y), **options)
+
+
+def test_a_start_that_is_not_finite_is_refused():
+    X, y = classes()
+    with pytest.raises(ValueError, match="starting point holds NaN"):
+        topsum(RankedRangeObjective(X, y), start=np.full(4, np.nan))

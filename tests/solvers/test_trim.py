@@ -5,16 +5,20 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from sorr.objectives import RankedRangeObjective
+from sorr.ranked import Mass
 from sorr.solvers import KSchedule, Status, dca, topsum, trim
 from tests.solvers.problems import classes, line, targets_for
 
 
 def never_rises(solution):
-    """Check that the objective falls from step to step, within each start and phase."""
+    """Check that the objective falls from step to step of each start, through all phases.
+
+    Many rows are predicted in float32 in the fast phase.
+    """
     for start in {step.start for step in solution.trace}:
-        for phase in ("fast", "trim"):
-            values = [s.objective for s in solution.trace if (s.start, s.phase) == (start, phase)]
-            assert (np.diff(values) <= 1e-12).all()
+        values = np.array([step.objective for step in solution.trace if step.start == start])
+        slack = 1e-7 if len(solution.row_weights) >= 5000 else 1e-12
+        assert (np.diff(values) <= slack * values[:-1]).all()
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared", "absolute", "huber"])
@@ -194,7 +198,7 @@ def test_the_same_seed_gives_the_same_solution():
     objective = RankedRangeObjective(X, y, m=30, k=90, C=1e4)
     one, two = (trim(objective, random_state=7) for _ in range(2))
     np.testing.assert_array_equal(one.theta, two.theta)
-    assert one.trace == two.trace or [s[:3] for s in one.trace] == [s[:3] for s in two.trace]
+    assert [step[:3] for step in one.trace] == [step[:3] for step in two.trace]
 
 
 def test_distinct_minima_come_back_the_lowest_first():
@@ -242,8 +246,50 @@ def test_the_schedule_lowers_k_as_rows_come_out_right():
     assert any(step.phase == "schedule" for step in solution.trace)
 
 
-@pytest.mark.parametrize("n_starts", [0, True, -3])
+@pytest.mark.parametrize("n_starts", [0, True, -3, "many", 2.5])
 def test_no_starts_are_refused(n_starts):
     X, y = classes()
     with pytest.raises(ValueError, match="n_starts"):
         trim(RankedRangeObjective(X, y, m=3), n_starts=n_starts)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e-3, 1.0, 1e8])
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_the_fast_phase_does_not_mind_the_scale_of_columns(scale, loss):
+    X, y = classes(6000, 3)
+    objective = RankedRangeObjective(scale * X, y, loss, m=300, C=1e4 / scale**2)
+    plain = trim(RankedRangeObjective(X, y, loss, m=300, C=1e4), n_starts=1, random_state=0)
+    fast = trim(objective, n_starts=1, certify=False, random_state=0)
+    assert fast.objective == pytest.approx(plain.objective, rel=1e-4)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_the_fast_phase_does_not_mind_columns_far_from_zero(loss):
+    X, y = classes(6000, 3)
+    plain = trim(RankedRangeObjective(X, y, loss, m=300, C=1e4), n_starts=1, random_state=0)
+    moved = RankedRangeObjective(X + 1e4, y, loss, m=300, C=1e4)
+    fast = trim(moved, n_starts=1, certify=False, random_state=0)
+    assert fast.objective == pytest.approx(plain.objective, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"m": 0.1, "groups": [0] * 59 + [1]},
+        {"m": 59},
+        {"m": {0: 5, 1: 4}, "groups": [0] * 55 + [1] * 5},
+        {"m": Mass(3.2), "k": Mass(20.5)},
+    ],
+)
+def test_ranks_at_the_edge_are_legal(options):
+    X, y = line(60, 2, outliers=5)
+    objective = RankedRangeObjective(X, y, "squared", C=1e3, **options)
+    solution = trim(objective, random_state=0)
+    assert solution.objective == pytest.approx(objective.value(solution.theta), rel=1e-9)
+    assert solution.status is Status.CERTIFIED
+
+
+def test_targets_that_are_fitted_at_the_start_are_no_problem():
+    X, _ = classes(100, 70)
+    solution = trim(RankedRangeObjective(X, np.zeros(100), "squared", m=5), random_state=0)
+    assert solution.objective == 0

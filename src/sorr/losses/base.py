@@ -133,7 +133,7 @@ class Loss(ABC):
     @property
     def has_pieces(self) -> bool:
         """Whether `pieces` is defined."""
-        return self.smooth or "_pieces" in vars(type(self))
+        return self.smooth or type(self)._pieces is not Loss._pieces  # noqa: SLF001
 
     def smoothed(self, width: float) -> Loss:
         """Return a smooth loss with curvature which is at most ``width / 2`` below this one.

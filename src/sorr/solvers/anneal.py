@@ -58,6 +58,8 @@ class _Heated(RankedRangeObjective):
 def anneal(objective: RankedRangeObjective, point: Point, rng: np.random.Generator) -> Point:
     """Return a point of the objective reached through soft versions of it."""
     scale, memory = float(objective.losses(point.raw).mean()), Memory(MEMORY)
+    if scale <= 0:  # every row is fitted already
+        return point
     for heat in _HEATS:
         heated = _Heated.of(objective, heat * scale)
         there = descend(

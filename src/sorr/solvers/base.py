@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from numbers import Integral, Real
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -19,8 +20,10 @@ __all__ = [
     "Solution",
     "Status",
     "Step",
+    "as_count",
     "as_generator",
     "as_start",
+    "check_limits",
     "describe",
 ]
 
@@ -29,8 +32,8 @@ class Status(Enum):
     """How a solver ended, with a sentence for people."""
 
     CERTIFIED = (
-        "the convex problem of the rows that are kept is solved to the certified gap, and "
-        "dropping other rows instead lowers the objective no more"
+        "the convex problem of the rows that are kept is solved to the certified gap, and the last "
+        "choice of rows to drop lowered the objective by less than the tolerance, or not at all"
     )
     OPTIMAL = "the objective is convex, and its minimum is certified to the gap"
     CONVERGED = "the objective stopped decreasing; no certificate was asked for or is available"
@@ -39,13 +42,14 @@ class Status(Enum):
         "certified, but which rows are dropped still changed: raise max_iter"
     )
     UNCERTIFIED = (
-        "the objective stopped decreasing, but the gap stayed above the tolerance: scale the "
-        "columns of X, lower C (without a ridge there is no bound), or raise tol"
+        "the gap stayed above the tolerance: the objective may or may not be far from the minimum "
+        "of its convex problem; scale the columns of X, lower C (without a ridge there is no "
+        "bound), or raise tol or max_iter"
     )
     ITERATION_LIMIT = "the limit of iterations was reached while the objective still decreased"
     CONSTANT_MODEL = (
-        "the minimum is the constant model: all coefficients are zero, so that every row of a "
-        "class is predicted alike; raise k, or lower m, since so few ranks are kept that ignoring "
+        "the best that was found is the constant model: all coefficients are zero, so that every "
+        "row is predicted alike; raise k, or lower m, since so few ranks are kept that ignoring "
         "the features costs least"
     )
 
@@ -53,11 +57,6 @@ class Status(Enum):
     def sentence(self) -> str:
         """What the status means, and what to do about it."""
         return self.value
-
-    @property
-    def is_certified(self) -> bool:
-        """Whether the gap was brought below the tolerance."""
-        return self in (Status.CERTIFIED, Status.OPTIMAL, Status.NOT_FIXED)
 
 
 class Step(NamedTuple):
@@ -85,7 +84,7 @@ class Minimum(NamedTuple):
     """The mass above rank m, by class where the target has classes, else by group."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Solution:
     """The parameters a solver found, and what is known about them.
 
@@ -158,7 +157,7 @@ def describe(
 
 
 def as_generator(random_state: int | np.random.Generator | None) -> np.random.Generator:
-    """Return a generator of one's own: never one that others draw from as well."""
+    """Return a generator: a new one, unless one is given."""
     return np.random.default_rng(random_state)
 
 
@@ -172,4 +171,22 @@ def as_start(objective: RankedRangeObjective, theta: npt.ArrayLike | None) -> Fl
             f"the starting point has shape {start.shape}; needed {objective.shape}: "
             "the coefficients, then the intercept"
         )
+    if not np.isfinite(start).all():
+        raise ValueError("the starting point holds NaN or infinity; needed finite numbers")
     return start
+
+
+def as_count(name: str, count: object, default: int) -> int:
+    """Return how many of something, which has to be one or more."""
+    if count is None:
+        return default
+    if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
+        raise ValueError(f"{name}={count!r} is not a number of them; needed an int, 1 or more")
+    return int(count)
+
+
+def check_limits(tol: object, max_iter: object) -> None:
+    """Refuse a tolerance or a number of iterations that means nothing."""
+    as_count("max_iter", max_iter, 1)
+    if isinstance(tol, bool) or not isinstance(tol, Real) or not float(tol) > 0:
+        raise ValueError(f"tol={tol!r} is not a tolerance; needed a number above 0, such as 1e-6")

@@ -106,7 +106,6 @@ def _newton_step(
             near = np.flatnonzero(mine)
             mean = objective.design.take(near).pull(mine[near])
             hessian -= np.outer(mean, mean) / (2 * width * moving)
-    hessian[np.diag_indices_from(hessian)] += 1e-9 * np.diag(hessian).max()
     step = -solve_symmetric(hessian)(gradient)
     slope = float(gradient @ step)
     if not slope < 0:

@@ -85,6 +85,11 @@ class Ranking:
         found = np.where(rank > 0, found, np.inf)
         return np.where(self.is_whole(rank), -np.inf, found)
 
+    def _after(self, m: FloatArray) -> FloatArray:
+        """Return the first number that is not wholly above a rank, where entries have mass one."""
+        n = self.order.shape[1]
+        return np.asarray(self._sorted[self._every, n - 1 - np.floor(m).astype(np.intp)])
+
     def is_whole(self, rank: FloatArray) -> npt.NDArray[np.bool_]:
         """Tell which candidates have nothing below a rank."""
         return np.asarray(rank >= self.total * (1 - _ROUNDING))
@@ -92,7 +97,7 @@ class Ranking:
     def between(self, m: FloatArray, k: FloatArray) -> Cut:
         """Return the entries ranked m + 1 to k."""
         k = np.minimum(k, self.total)
-        upper, lower = self.at(m + 1 if self.mass is None else m), self.at(k)
+        upper, lower = self.at(m) if self.mass is not None else self._after(m), self.at(k)
         at = np.flatnonzero((self.order <= upper[:, None]) & (self.order >= lower[:, None]))
         cut = Cut(at, np.ones(len(at)), self._counts(at))
         if self.mass is None and np.array_equal(cut.counts, k - m):

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from functools import partial
 from itertools import islice
-from numbers import Integral
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -14,7 +13,15 @@ import numpy.typing as npt
 
 from sorr.objectives import RankedRangeObjective
 from sorr.objectives.design import FloatArray
-from sorr.solvers.base import Progress, Solution, Status, as_generator, as_start, describe
+from sorr.solvers.base import (
+    Progress,
+    Solution,
+    Status,
+    as_count,
+    as_generator,
+    as_start,
+    describe,
+)
 from sorr.solvers.bfgs import lower
 from sorr.solvers.record import Record, Validation
 from sorr.solvers.schedule import KSchedule
@@ -142,25 +149,25 @@ def dca(
     if not tol >= 0:
         raise ValueError(f"tol={tol} is negative; needed tol >= 0: with 0 all outer steps are made")
     random, n = as_generator(random_state), objective.n_samples
-    every = _count("validate_every", validate_every, 1)
+    every = as_count("validate_every", validate_every, 1)
     record = Record(objective, as_start(objective, start), validation, every, k_schedule, progress)
     if inner == "deterministic":
-        steps, outer = _count("inner_steps", inner_steps, 500), 100
+        steps, outer = as_count("inner_steps", inner_steps, 500), 100
         walk = _deterministic(record, restart, steps, tol, random)
     elif inner == "stochastic":
-        batch, outer = min(_count("batch_size", batch_size, 1), n), 30
-        steps = _count("inner_steps", inner_steps, 2 * math.ceil(n / batch))
+        batch, outer = min(as_count("batch_size", batch_size, 1), n), 30
+        steps = as_count("inner_steps", inner_steps, 2 * math.ceil(n / batch))
         eta = step_sizes(objective, step_size, batch)
         walk = stochastic(record, restart, steps, batch, eta, random)
     else:
-        batch = min(_count("batch_size", batch_size, 64), n)
-        steps = _count("inner_steps", inner_steps, 10)
+        batch = min(as_count("batch_size", batch_size, 64), n)
+        steps = as_count("inner_steps", inner_steps, 10)
         outer = math.ceil(60 * n / (batch * (steps + 1)))
         eta = step_sizes(objective, step_size, batch, by_readings=True)
         walk = minibatch(record, steps, batch, eta, random)
     status, theta = Status.ITERATION_LIMIT, record.theta
     with np.errstate(over="ignore", invalid="ignore"):  # steps that diverge are reported in words
-        for theta in islice(walk, _count("outer_steps", outer_steps, outer)):  # noqa: B007
+        for theta in islice(walk, as_count("outer_steps", outer_steps, outer)):  # noqa: B007
             if record.change <= tol:
                 status = Status.CONVERGED
                 break
@@ -225,14 +232,6 @@ def _choices(record: Record, random: np.random.Generator) -> Iterator[FloatArray
     parted = parted_shares(record.objective, record.theta, record.raw, random)
     if np.abs(parted - shared).max() > 1e-6 * shared.max():
         yield parted
-
-
-def _count(name: str, count: object, default: int) -> int:
-    if count is None:
-        return default
-    if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
-        raise ValueError(f"{name}={count!r} is not a number of them; needed an int, 1 or more")
-    return int(count)
 
 
 def _refuse(inner: str, step_size: StepSize | None, batch_size: int | None, restart: bool) -> None:

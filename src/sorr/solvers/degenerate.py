@@ -9,7 +9,7 @@ from sorr.objectives import RankedRangeObjective
 from sorr.objectives.design import FloatArray
 from sorr.solvers.symmetric import solve_symmetric
 
-__all__ = ["constant_weights", "is_constant", "refuse_lost_class"]
+__all__ = ["constant_model", "constant_weights", "is_constant", "refuse_lost_class"]
 
 
 def refuse_lost_class(objective: RankedRangeObjective) -> None:
@@ -23,10 +23,11 @@ def refuse_lost_class(objective: RankedRangeObjective) -> None:
         return
     masses = objective.groups.masses
     names, index = objective.classes
-    if len(names) < 2 and objective.design.intercept:
+    present = np.bincount(index, masses, len(names)) > 0
+    if present.sum() < 2 and objective.design.intercept:
         raise ValueError(
-            f"all rows are of class {names[0]:g}; needed two classes or more: with one, the "
-            "intercept runs away"
+            f"all rows that count are of class {names[present][0]:g}; needed two classes or more: "
+            "with one, the intercept runs away"
         )
     if objective.is_convex:
         return
@@ -35,9 +36,9 @@ def refuse_lost_class(objective: RankedRangeObjective) -> None:
         weight = None if objective.groups.weight is None else masses[group.rows]
         mass = np.bincount(index[group.rows], weight, len(names))
         kept |= mass > group.m * (1 + 1e-12)
-    if kept.all():
+    if kept[present].all():
         return
-    lost = int(np.flatnonzero(~kept)[0])
+    lost = int(np.flatnonzero(present & ~kept)[0])
     size = float(masses[index == lost].sum())
     raise ValueError(
         f"class {names[lost]:g} has a mass of {size:g}, and m allows to drop all of it: the best "
@@ -46,9 +47,19 @@ def refuse_lost_class(objective: RankedRangeObjective) -> None:
     )
 
 
-def is_constant(objective: RankedRangeObjective, raw: FloatArray) -> bool:
-    """Tell whether a model of classes predicts the same for every row."""
-    return objective.strata is not None and float(np.ptp(raw, axis=0).max()) < 1e-3
+def is_constant(objective: RankedRangeObjective, raw: FloatArray, value: float) -> bool:
+    """Tell whether a model of classes is no better than one that predicts the same for every row.
+
+    A strong ridge makes for small coefficients too; but these pay.
+    """
+    if objective.strata is None or float(np.ptp(raw, axis=0).max()) > 1e-2:
+        return False
+    if len(objective.shape) == 1:
+        constant = objective.value(constant_model(objective))
+    else:  # near enough to the best one to tell
+        alike = np.broadcast_to(raw.mean(axis=0), raw.shape)
+        constant = objective.value_at(alike, np.zeros(objective.shape))
+    return value >= constant * (1 - 1e-8)
 
 
 def constant_model(objective: RankedRangeObjective) -> FloatArray:

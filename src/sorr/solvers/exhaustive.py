@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from sorr.objectives import Groups, RankedRangeObjective
 from sorr.solvers.base import Solution, Status, Step, describe
+from sorr.solvers.degenerate import refuse_lost_class
 from sorr.solvers.dual import lower_bound
 from sorr.solvers.fast import Point, evaluate
 from sorr.solvers.topsum import Certified, minimise_top_sum
@@ -39,6 +40,7 @@ def exhaustive(objective: RankedRangeObjective, *, tol: float = 1e-6) -> Solutio
     Solution
         Its `gap` bounds the distance to the global minimum, relative to the objective.
     """
+    refuse_lost_class(objective)
     groups = objective.groups
     if groups.weight is not None or any(not group.m.is_integer() for group in groups):
         raise ValueError(
@@ -61,7 +63,8 @@ def exhaustive(objective: RankedRangeObjective, *, tol: float = 1e-6) -> Solutio
     for number, dropped in enumerate(product(*choices)):
         rows = [row for part in dropped for row in part]
         if best is not None and any(
-            bound >= best.value * (1 - tol) and not support[rows].any() for support, bound in proofs
+            bound >= best.value * (1 - tol / 2) and not support[rows].any()
+            for support, bound in proofs
         ):
             continue
         convex = _without(objective, rows)
@@ -73,7 +76,7 @@ def exhaustive(objective: RankedRangeObjective, *, tol: float = 1e-6) -> Solutio
         trace.append(Step(number, "exhaustive", best.value, objective.design.passes - before))
     assert best is not None
     value = objective.value_at(best.raw, best.theta)
-    floor = min(floor, value * (1 - tol) if len(proofs) < ways else np.inf)
+    floor = min(floor, value * (1 - tol / 2) if len(proofs) < ways else np.inf)
     gap = max(value - floor, 0.0) / value if value > 0 else 0.0
     return Solution(
         theta=best.theta,

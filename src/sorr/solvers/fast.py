@@ -105,8 +105,8 @@ def _quasi_newton(
     point, metric = _sampled_start(objective, point, rng)
     gradient = objective.subgradient_at(point.raw, point.theta, point.shares)
     size: FloatArray = np.ones(1)
-    if metric is None:  # columns of the same size are the next best
-        size = np.repeat(objective.design.sizes, objective.n_parameters // len(gradient))
+    if metric is None:
+        size = _diagonal_size(objective, point)
     slow = 0
     for _ in range(max_iter):
         scaled = memory.solve(gradient.ravel() / size, metric)
@@ -138,6 +138,19 @@ def _quasi_newton(
     if point.raw.dtype != start.raw.dtype:
         point = evaluate(objective, point.theta)
     return point if point.value < start.value else start
+
+
+def _diagonal_size(objective: RankedRangeObjective, point: Point) -> FloatArray:
+    """Return the root of the diagonal of a rough Hessian: columns of like size, and the ridge."""
+    bend = 0.25
+    if objective.loss.has_curvature:
+        curvature = objective.loss.curvature(objective.y, point.raw)
+        if curvature.ndim > 1:
+            curvature = np.einsum("ijj->i", curvature) / curvature.shape[1]
+        bend = float(point.shares @ curvature)
+    repeats = objective.n_parameters // objective.design.n_parameters
+    squares = np.repeat(objective.design.sizes**2, repeats)
+    return np.sqrt(max(bend, 1e-3) * squares + objective.ridge_diagonal)
 
 
 def _line_search(
@@ -237,6 +250,4 @@ def newton_metric(
             block = weight[:, None, None] * slopes[:, :, None] * slopes[:, None, :]
             mean = objective.design.pull(weight[:, None] * slopes).ravel()
         hessian += objective.design.gram(block) - np.outer(mean, mean) / weight.sum()
-    hessian[np.diag_indices_from(hessian)] += 1e-10 * np.diag(hessian).max()
-    solve: Callable[[FloatArray], FloatArray] = solve_symmetric(hessian)
-    return solve
+    return solve_symmetric(hessian)

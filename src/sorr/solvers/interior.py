@@ -70,21 +70,21 @@ class Interior(NamedTuple):
 
 
 def solve_interior(band: Band, theta: FloatArray, *, tol: float, max_iter: int = 100) -> Interior:
-    """Return the minimum of a band problem, from any starting point, or the best that was met."""
-    state = _State(band, theta)
-    best, lowest, stalled = state.here(), np.inf, 0
+    """Return the minimum of a band problem, from any starting point, or how far one came."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        state = _State(band, theta)
+        last, lowest, stalled = state.here(), np.inf, 0
         for _ in range(max_iter):
             error = state.error()
             if not np.isfinite(state.theta).all() or np.isnan(error):
                 break
+            last = state.here()
             stalled = 0 if error < 0.9 * lowest else stalled + 1
-            if error <= lowest:
-                best, lowest = state.here(), error
+            lowest = min(lowest, error)
             if error <= tol or stalled >= _PATIENCE:
                 break
             state.step()
-    return best
+    return last
 
 
 class _State:
@@ -171,7 +171,7 @@ class _State:
         self.sums = np.bincount(band.group, self.V.sum(axis=1), self.n_thresholds)
         self.open = np.where(self.fixed, 0.0, band.remaining - self.sums - self.nu)
         value = float(self.V.ravel() @ np.abs(self.s).ravel()) + _TINY
-        scale = float(np.abs(self.lam).max()) + 1.0
+        scale = float(np.abs(self.lam).max() + np.abs(self.s).mean())
         self.g = self._gradient()
         rest = float(np.abs(self.open).sum()) * scale + self.decrement
         return (self.complementarity() + rest) / value

@@ -244,7 +244,7 @@ def step_sizes(
         return lambda _: length
     groups = objective.groups
     heaviest = max(group.scale for group in groups) * sum(group.mass for group in groups)
-    first = 1 / (heaviest * _bend(objective.design, batch_size))
+    first = 1 / (heaviest * _bend(objective.design, batch_size) + 1 / objective.C)
     pace = batch_size / objective.n_samples if by_readings else 1.0
     return lambda number: first / math.sqrt(1 + pace * number)
 

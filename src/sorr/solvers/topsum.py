@@ -16,7 +16,15 @@ import numpy.typing as npt
 from sorr.objectives import RankedRangeObjective
 from sorr.objectives.design import FloatArray
 from sorr.solvers.band import Banded, Weigh
-from sorr.solvers.base import Progress, Solution, Status, Step, as_start, describe
+from sorr.solvers.base import (
+    Progress,
+    Solution,
+    Status,
+    Step,
+    as_start,
+    check_limits,
+    describe,
+)
 from sorr.solvers.blur import Blurred, sharpen, sharpens
 from sorr.solvers.degenerate import (
     constant_model,
@@ -96,6 +104,7 @@ def topsum(
             "topsum is given an objective that drops rows, m > 0; needed m = 0, which is convex: "
             "use trim instead"
         )
+    check_limits(tol, max_iter)
     refuse_lost_class(objective)
     refuse_unknown_pieces(objective)
     trace: list[Step] = []
@@ -114,7 +123,7 @@ def topsum(
     found = minimise_top_sum(objective, point, tol=tol, max_iter=max_iter, record=record)
     point = found.point
     status = Status.OPTIMAL if found.gap <= tol else Status.UNCERTIFIED
-    if status is Status.OPTIMAL and is_constant(objective, point.raw):
+    if status is Status.OPTIMAL and is_constant(objective, point.raw, point.value):
         status = Status.CONSTANT_MODEL
     return Solution(
         theta=point.theta,
@@ -160,13 +169,18 @@ def minimise_top_sum(
         before, stuck = found.gap, moved.value >= found.point.value
         if (better := lower_bound(objective, end.raw, weights)) > bound:
             bound, stuck = better, False
-        found = Certified(moved, bound, weights if not stuck else found.weights)
+        if stuck and found.weights is not None:
+            weights = found.weights
+        found = Certified(moved, bound, weights)
         if record is not None:
             record(moved)
         if found.gap <= tol:
             break
         if found.gap > _SLOW * before and not step.widen() and stuck:
-            break
+            lower = descend(objective, moved, tol=1e-8, precise=True)
+            if not lower.value < moved.value:
+                break
+            found = found._replace(point=lower)  # where nothing curves, gradients may still lead
     return found
 
 
@@ -261,8 +275,10 @@ class _FirstOrder:
         self.widths = [0.0] if self.is_smooth else list(_WIDTHS)
 
     def widen(self) -> bool:
-        self.widths = self.widths[1:]
-        return bool(self.widths)
+        if len(self.widths) > 1:
+            self.widths = self.widths[1:]
+            return True
+        return False
 
     def __call__(self, point: Point) -> tuple[FloatArray, Weigh]:
         objective = self.objective
@@ -275,8 +291,13 @@ class _FirstOrder:
         there = descend(blurred, start, tol=1e-9, max_iter=300, precise=True)
 
         def weigh(raw: FloatArray) -> FloatArray:
-            weights = np.zeros(objective.loss.pieces(objective.y, raw)[0].shape)
-            weights[:, 0] = blurred.value_and_shares_at(raw, there.theta)[1]
-            return weights
+            shares = blurred.value_and_shares_at(raw, there.theta)[1]
+            slopes = objective.loss.pieces(objective.y, raw)[1]
+            if slopes.shape[1] == 1 and objective.loss.has_curvature:
+                return shares[:, None]
+            smooth = blurred.loss.gradient(objective.y, raw)
+            # The slope between two pieces, as parts of theirs: of those on its side of zero.
+            parts = np.clip(smooth[:, None] / np.where(slopes == 0, 1.0, slopes), 0.0, 1.0)
+            return np.asarray(shares[:, None] * parts)
 
         return there.theta, weigh

@@ -25,8 +25,10 @@ from sorr.solvers.base import (
     Solution,
     Status,
     Step,
+    as_count,
     as_generator,
     as_start,
+    check_limits,
     describe,
 )
 from sorr.solvers.blur import sharpen, sharpens
@@ -77,8 +79,8 @@ def trim(
         The one point to start from, instead of a search for starting points.
     n_starts : int or "auto", default="auto"
         How many candidates to try, on a sample if there are many rows; see `find_starts`. One
-        starts at zero and nowhere else. Where there are several outputs or many parameters,
-        "auto" anneals a start at zero, and with few rows also tries zero and the average fit.
+        starts at zero and nowhere else. Where there are several outputs or many parameters, any
+        other number stands for an annealed start, and with few rows zero and the average fit.
     certify : bool, default=True
         Whether to go on to a certified fixed point; if not, the fast phase is all.
     tol : float, default=1e-6
@@ -111,9 +113,13 @@ def trim(
     (array([2.]), 'CERTIFIED', array([3]))
     """
     rng = as_generator(random_state)
-    if n_starts != "auto" and (isinstance(n_starts, bool) or n_starts < 1):
-        raise ValueError(
-            f"n_starts={n_starts!r} is no number of starts; needed 'auto', or 1 or more"
+    check_limits(tol, max_iter)
+    if n_starts != "auto":
+        n_starts = as_count("n_starts", n_starts, 1)
+    if not (k_schedule is None or isinstance(k_schedule, KSchedule)):
+        raise TypeError(
+            f"k_schedule={k_schedule!r} is of type {type(k_schedule).__name__}; needed a "
+            "KSchedule, such as KSchedule.PAPER"
         )
     refuse_lost_class(objective)
     if certify:
@@ -161,14 +167,16 @@ class _Search:
 
     def run(self, start: npt.ArrayLike | None, n_starts: int | Literal["auto"]) -> None:
         """Find minima from all starting points that are worth it; certify the best, or all."""
-        points = [self.descend(*numbered) for numbered in enumerate(self.starts(start, n_starts))]
-        points.sort(key=lambda point: point.value)
+        ends = [
+            (number, self.descend(number, *begin))
+            for number, begin in enumerate(self.starts(start, n_starts))
+        ]
+        ends.sort(key=lambda end: end[1].value)
+        polished = ends if self.objective.n_samples <= _SHORT else ends[:1]
         if not self.certify:
-            self.found = [_Found(point) for point in points]
-            return
-        polished = points if self.objective.n_samples <= _SHORT else points[:1]
-        self.found = [self.concentrate(number, point) for number, point in enumerate(polished)]
-        self.found += [_Found(point) for point in points[len(polished) :]]
+            polished = []
+        self.found = [self.concentrate(*end) for end in polished]
+        self.found += [_Found(point) for _, point in ends[len(polished) :]]
 
     def starts(
         self, start: npt.ArrayLike | None, n_starts: int | Literal["auto"]
@@ -192,9 +200,8 @@ class _Search:
             points = [points[i] for i in kept if values[i] <= _WORSE * min(values)]
         return [(point, False) for point in points]
 
-    def descend(self, number: int, start: tuple[Point, bool]) -> Point:
+    def descend(self, number: int, point: Point, annealed: bool) -> Point:
         """Return the end of the fast phase."""
-        point, annealed = start
         objective = self.objective
         self.record(number, "start", point.value)
 
@@ -269,12 +276,12 @@ class _Search:
     def solution(self) -> Solution:
         objective = self.objective
         point, gap, is_fixed, is_settled = min(self.found, key=lambda found: found.point.value)
-        if is_constant(objective, point.raw):
+        if self.certify and gap > self.tol:
+            status = Status.UNCERTIFIED
+        elif is_constant(objective, point.raw, point.value):
             status = Status.CONSTANT_MODEL
         elif not self.certify:
             status = Status.CONVERGED
-        elif gap > self.tol:
-            status = Status.UNCERTIFIED
         elif not is_settled:
             status = Status.NOT_FIXED
         else:
