@@ -120,7 +120,9 @@ def topsum(
         point = descend(objective, point)
         if sharpens(objective) and objective.n_samples > _LONG:
             point = sharpen(objective, point)
-    found = minimise_top_sum(objective, point, tol=tol, max_iter=max_iter, record=record)
+    found = minimise_top_sum(
+        objective, point, tol=tol, max_iter=max_iter, patience=0, record=record
+    )
     point = found.point
     status = Status.OPTIMAL if found.gap <= tol else Status.UNCERTIFIED
     if status is Status.OPTIMAL and is_constant(objective, point.raw, point.value):
@@ -154,15 +156,19 @@ def minimise_top_sum(
     *,
     tol: float,
     max_iter: int = 50,
+    patience: int = 1,
     record: Callable[[Point], None] | None = None,
 ) -> Certified:
-    """Return a certified point of a convex objective that is never worse than the start."""
+    """Return a certified point of a convex objective that is never worse than the start.
+
+    Larger steps are taken where smaller ones do not do: patience is for how many of those.
+    """
     found = _constant(objective, point)
     if found is not None and found.gap <= tol:
         return found
     found = Certified(point, 0.0)
     step = _steps(objective)
-    for _ in range(max_iter):
+    for number in range(max_iter):
         theta, weigh = step(found.point)
         moved, end = _search(objective, found.point, theta)
         bound, weights = found.bound, weigh(end.raw)
@@ -176,7 +182,8 @@ def minimise_top_sum(
             record(moved)
         if found.gap <= tol:
             break
-        if found.gap > _SLOW * before and not step.widen() and stuck:
+        is_slow = stuck or (number >= patience and found.gap > _SLOW * before)
+        if is_slow and not step.widen() and stuck:
             lower = descend(objective, moved, tol=1e-8, precise=True)
             if not lower.value < moved.value:
                 break
