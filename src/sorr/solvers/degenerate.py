@@ -78,7 +78,7 @@ def constant_model(objective: RankedRangeObjective) -> FloatArray:
 
 
 def constant_weights(
-    objective: RankedRangeObjective, theta: FloatArray, max_iter: int = 30
+    objective: RankedRangeObjective, theta: FloatArray, max_iter: int = 15
 ) -> FloatArray | None:
     r"""Return weights that prove a constant model optimal for a convex objective, if there are any.
 
