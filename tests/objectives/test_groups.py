@@ -179,3 +179,8 @@ def test_ranks_and_labels_that_do_not_fit_are_refused_with_a_way_out(arguments, 
 
 def test_a_count_of_zero_is_no_count():
     assert all(group.m == 0 for group in Groups.of(6, 0, None, LABELS))
+
+
+def test_a_mapping_to_a_group_that_is_not_there_is_refused():
+    with pytest.raises(ValueError, match=r"entry for 7, which is no group; needed 0, 1"):
+        Groups.of(4, {0: 1, 1: 1, 7: 1}, None, labels=[0, 0, 1, 1])

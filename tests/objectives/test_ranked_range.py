@@ -457,3 +457,12 @@ def test_a_raw_prediction_of_the_wrong_shape_is_refused(loss):
     objective = generic(loss).objective()
     with pytest.raises(ValueError, match=rf"^{loss} is given .*; needed"):
         objective.losses(np.zeros(60))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"fit_intercept": "no"}, "fit_intercept='no'"), ({"n_outputs": 2.0}, "n_outputs=2.0")],
+)
+def test_options_of_another_type_are_refused(options, message):
+    with pytest.raises(TypeError, match=message):
+        RankedRangeObjective(np.zeros((2, 1)), [1, -1], **options)

@@ -215,3 +215,10 @@ class TestDistinct:
 
     def test_different_values_at_equal_points_are_different(self):
         assert distinct([0.6, 0.5], np.ones((2, 2))) == [1, 0]
+
+
+@pytest.mark.parametrize("options", [{"keep": -1}, {"n_starts": 0}, {"sample_size": 0}])
+def test_numbers_without_a_meaning_are_refused(options):
+    X, y = classes(40, 2)
+    with pytest.raises(ValueError, match=next(iter(options))):
+        find_starts(RankedRangeObjective(X, y, m=2), **options)

@@ -66,7 +66,10 @@ class Groups:
         """Return the groups by label; without labels, all rows as one."""
         total = float(n_samples) if weight is None else float(weight.sum())
         groups = []
-        for label, rows in _by_label(n_samples, labels):
+        members = list(_by_label(n_samples, labels))
+        if labels is not None:
+            _refuse_strangers(m, k, [label for label, _ in members])
+        for label, rows in members:
             if weight is None:
                 size: int | float = n_samples if isinstance(rows, slice) else len(rows)
             else:
@@ -185,6 +188,15 @@ def _by_label(n_samples: int, labels: npt.ArrayLike | None) -> Iterator[tuple[An
     ends = np.cumsum(np.bincount(inverse, minlength=len(names)))
     for name, start, stop in zip(names.tolist(), [0, *ends[:-1]], ends, strict=True):
         yield name, order[start:stop]
+
+
+def _refuse_strangers(m: Rank, k: Rank, labels: list[Any]) -> None:
+    for name, rank in (("m", m), ("k", k)):
+        if isinstance(rank, Mapping) and (strangers := [key for key in rank if key not in labels]):
+            raise ValueError(
+                f"{name}={rank!r} has an entry for {strangers[0]!r}, which is no group; "
+                f"needed {', '.join(map(repr, labels))}"
+            )
 
 
 def _rank(name: str, rank: Rank, label: Any, several: bool) -> Any:

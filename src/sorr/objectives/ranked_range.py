@@ -87,7 +87,11 @@ class RankedRangeObjective:
                 f"{self.loss.name} is not convex in the raw prediction; "
                 "needed a convex individual loss, such as multilabel_hinge"
             )
-        self.design = Design(_features(X), intercept=fit_intercept)
+        if not isinstance(fit_intercept, bool | np.bool_):
+            raise TypeError(f"fit_intercept={fit_intercept!r} is not a bool; needed True or False")
+        if not (n_outputs is None or isinstance(n_outputs, int | np.integer)):
+            raise TypeError(f"n_outputs={n_outputs!r} is not an int; needed a number of outputs")
+        self.design = Design(_features(X), intercept=bool(fit_intercept))
         self.C = _inverse_ridge(C)
         self.y = self.loss.check_target(y, n_outputs)
         n = self.design.n_samples

@@ -65,12 +65,12 @@ def lower_bound(objective: RankedRangeObjective, raw: FloatArray, weights: Float
 
 def _admissible(objective: RankedRangeObjective, weights: FloatArray) -> FloatArray:
     """Return the weights moved into the box of each row and below the total of each group."""
-    weights = np.maximum(weights, 0.0)
+    admissible = np.zeros_like(weights)  # a row outside of every group counts nothing
     masses = objective.groups.masses
     # A smooth loss wants the total of its group used up; at a corner of others less may be right.
     rounds = 3 if objective.loss.has_curvature else 0
     for group in objective.groups:
-        block = weights[group.rows]
+        block = np.maximum(weights[group.rows], 0.0)
         most, total = group.scale * masses[group.rows], group.scale * group.width
         for last in [False] * rounds + [True]:
             sums = block[:, 0] if block.shape[1] == 1 else block.sum(axis=1)
@@ -81,8 +81,8 @@ def _admissible(objective: RankedRangeObjective, weights: FloatArray) -> FloatAr
             if reached == 0 or abs(reached - total) <= 1e-15 * total:
                 break
             block = block * (min(1.0, total / reached) if last else total / reached)
-        weights[group.rows] = block
-    return weights
+        admissible[group.rows] = block
+    return admissible
 
 
 def _balanced(

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sorr.objectives import RankedRangeObjective
 from sorr.objectives.design import FloatArray
 from sorr.ranked import RankedRange
-from sorr.solvers.base import Progress, Step, as_generator
+from sorr.solvers.base import Progress, Step, as_count, as_generator
 from sorr.solvers.batch import Batch, Cells, Stage
 from sorr.solvers.starts import average_fit, candidates, is_small
 from sorr.solvers.subsample import subsample
@@ -44,7 +44,8 @@ class Path:
         The problem of each cell, in the units it was asked for: counts or fractions. A k of None
         is infinite here.
     objective : ndarray of shape (n_cells,)
-        The objective of each cell at its parameters; NaN where the cell has no ranks left.
+        The objective of each cell at its parameters; NaN where the cell keeps no ranks, or more
+        than there are.
     theta : ndarray of shape (n_cells, n_parameters)
         The parameters, NaN in such cells.
     """
@@ -182,7 +183,7 @@ def _explore(
     """Return the best parameters of each cell, and its objective there."""
     scouted = subsample(objective, _SCOUTED, rng)
     is_whole = scouted is objective
-    rounds = _ROUNDS[is_whole] if rounds is None else rounds
+    rounds = as_count("rounds", rounds, _ROUNDS[is_whole])
     batch, size = Batch(scouted), _FRESH[is_whole]
     start = np.repeat(average_fit(batch), len(cells.ridge), axis=0)
     search = _Search(batch, _shrunk(cells, objective, scouted), start, _RIVALS[is_whole])

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sorr.objectives import RankedRangeObjective
 from sorr.objectives.design import FloatArray
 from sorr.solvers.anneal import anneal
-from sorr.solvers.base import Progress, Step, as_generator
+from sorr.solvers.base import Progress, Step, as_count, as_generator
 from sorr.solvers.batch import Batch, Stage
 from sorr.solvers.fast import Point, descend, evaluate
 from sorr.solvers.subsample import subsample
@@ -77,7 +77,10 @@ def find_starts(
         Parameters of the objective, by ascending objective over all rows.
     """
     rng = as_generator(random_state)
-    points = start_points(objective, n_starts, keep, sample_size, rng)
+    keep = as_count("keep", keep, 3)
+    number = None if n_starts is None else as_count("n_starts", n_starts, 1)
+    size = None if sample_size is None else as_count("sample_size", sample_size, 1)
+    points = start_points(objective, number, keep, size, rng)
     if progress is not None:
         for i, point in enumerate(points):
             progress(Step(i, "starts", point.value, objective.design.passes))
