@@ -150,7 +150,7 @@ class Design:
                 block = self.X[rows]
                 squares += np.bincount(block.indices, block.data**2, self.n_features)
             else:
-                squares += np.einsum("ij,ij->j", self.X[rows], self.X[rows], dtype=np.float64)
+                squares += np.einsum("ij,ij->j", self.X[rows], self.X[rows])
         sizes = np.sqrt(squares / self.n_samples)
         return np.append(np.where(sizes > 0, sizes, 1.0), np.ones(int(self.intercept)))
 
