@@ -23,3 +23,5 @@ html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_sidebars = {page: [] for page in ("index", "ranked", "benchmarks", "architecture")}
 html_theme_options = {"use_edit_page_button": False, "show_toc_level": 2}
+
+myst_enable_extensions = ["dollarmath"]  # formulas as $...$ in pages
