@@ -512,7 +512,7 @@ def test_sparse_rows_give_what_dense_ones_give(inner, loss):
 
 def test_wide_sparse_rows_are_not_made_dense():
     random = np.random.default_rng(10)
-    X = sparse.random_array((50, 300_000), density=1e-5, format="csr", rng=random)
+    X = sparse.random(50, 300_000, density=1e-5, format="csr", random_state=10)
     objective = RankedRangeObjective(X, random.choice([-1.0, 1.0], 50), m=5, C=10.0)
     (first, *_) = Sampled(objective).batches(2, 4, random)
     assert sparse.issparse(first.X)
