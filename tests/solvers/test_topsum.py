@@ -226,7 +226,6 @@ def test_many_sparse_columns_are_no_obstacle(loss, k):
     y = np.where(np.random.default_rng(0).random(300) > 0.5, 1.0, -1.0)
     objective = RankedRangeObjective(X, y, loss, k=k, C=1.0)
     solution = topsum(objective)
-    assert solution.objective * (1 - solution.gap) <= solution.objective
     if loss == "logistic" and k is None:
         peer = LogisticRegression(C=1 / 300, tol=1e-10).fit(X, y)
         theta = np.append(peer.coef_[0], peer.intercept_)

@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from scipy import sparse
 from sorr.objectives import RankedRangeObjective
 from sorr.ranked import Mass
 from sorr.solvers import KSchedule, Status, dca, topsum, trim
+from sorr.solvers.fast import evaluate
 from tests.solvers.problems import classes, line, targets_for
 
 
@@ -293,3 +296,13 @@ def test_targets_that_are_fitted_at_the_start_are_no_problem():
     X, _ = classes(100, 70)
     solution = trim(RankedRangeObjective(X, np.zeros(100), "squared", m=5), random_state=0)
     assert solution.objective == 0
+
+
+def test_an_annealed_point_above_the_start_is_not_taken(monkeypatch):
+    X, y = classes(6000, 70, noise=0.3)
+    objective = RankedRangeObjective(X, y, m=300, C=10.0)
+    bad = evaluate(objective, np.full(71, -5.0))
+    monkeypatch.setattr(sys.modules["sorr.solvers.trim"], "anneal", lambda *_: bad)
+    solution = trim(objective, certify=False, random_state=0)
+    assert bad.value > solution.trace[0].objective
+    never_rises(solution)

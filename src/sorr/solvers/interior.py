@@ -66,7 +66,6 @@ class Interior(NamedTuple):
 
     theta: FloatArray
     weights: FloatArray
-    thresholds: FloatArray
 
 
 def solve_interior(band: Band, theta: FloatArray, *, tol: float, max_iter: int = 100) -> Interior:
@@ -102,7 +101,7 @@ class _State:
         self._center()
 
     def here(self) -> Interior:
-        return Interior(self.theta.reshape(self.band.shape), self.V, self.lam)
+        return Interior(self.theta.reshape(self.band.shape), self.V)
 
     def _evaluate(self) -> None:
         band = self.band

@@ -68,7 +68,8 @@ def trim(
     From each starting point, quasi-Newton steps on the objective itself, at two passes over the
     rows each, lead near a local minimum. Trimming steps follow: the rows that rank above m are
     dropped, and the convex problem of the others is solved, the last one to a certified duality
-    gap. The objective never rises.
+    gap. The objective never rises. From 5000 rows on, the values of the fast phase in the trace
+    are those of predictions in float32, good to about 1e-7.
 
     Parameters
     ----------
@@ -213,7 +214,8 @@ class _Search:
         if annealed and not objective.design.is_sparse and _COPY[0] <= size <= _COPY[1]:
             rough = objective.in_precision(np.float32)
         if annealed:
-            point = anneal(rough, point, self.rng)
+            soft = anneal(rough, point, self.rng)
+            point = soft if soft.value < point.value else point
             self.record(number, "anneal", point.value)
         tol = _CLOSE if self.certify else _NEAR
         point = descend(rough, point, tol=tol, rng=self.rng, record=record)
