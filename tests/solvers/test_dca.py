@@ -570,8 +570,8 @@ def test_the_start_is_left_untouched():
     ("options", "message"),
     [
         ({"inner": "newton"}, "inner='newton' is unknown; needed one of stochastic, determ"),
-        ({"tol": -1.0}, "tol=-1.0 is negative; needed tol >= 0"),
-        ({"tol": np.nan}, "tol=nan is negative"),
+        ({"tol": -1.0}, "tol=-1.0 is no tolerance; needed tol >= 0"),
+        ({"tol": np.nan}, "tol=nan is no tolerance"),
         ({"inner": "deterministic", "step_size": 0.1}, "step_size or batch_size is given, but"),
         ({"inner": "deterministic", "batch_size": 1}, "needed inner='stochastic', or neither"),
         ({"inner": "minibatch", "restart": True}, "restart=True would undo"),

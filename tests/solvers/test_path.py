@@ -136,6 +136,7 @@ def test_counts_within_groups_are_refused(data):
         ([(5, 50, 0.0)], "C=0.0"),
         ([(5, 0, 1.0)], "k=0"),
         ([], "there are no problems"),
+        ([(5, 50)], "is not a problem; needed m, k and C"),
     ],
 )
 def test_what_is_no_problem_is_refused(data, problems, message):

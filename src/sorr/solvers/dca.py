@@ -147,7 +147,7 @@ def dca(
     """
     _refuse(inner, step_size, batch_size, restart)
     if not tol >= 0:
-        raise ValueError(f"tol={tol} is negative; needed tol >= 0: with 0 all outer steps are made")
+        raise ValueError(f"tol={tol} is no tolerance; needed tol >= 0: 0 makes all outer steps")
     random, n = as_generator(random_state), objective.n_samples
     every = as_count("validate_every", validate_every, 1)
     record = Record(objective, as_start(objective, start), validation, every, k_schedule, progress)

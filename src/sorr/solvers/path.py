@@ -153,6 +153,8 @@ def solve_path(
         raise ValueError(
             "there are no problems; needed one (m, k, C) or more, as `grid` makes them"
         )
+    if odd := [problem for problem in asked if len(problem) != 3]:
+        raise ValueError(f"{odd[0]!r} is not a problem; needed m, k and C, as from `grid`")
     ends = [_ends(objective, low, high) for low, high, _ in asked]
     valid = np.array([i for i, pair in enumerate(ends) if pair is not None], dtype=np.intp)
     theta = np.full((len(asked), objective.n_parameters), np.nan)
