@@ -1,15 +1,29 @@
 """Learning on data with outliers and wrong labels, by minimising a ranked range of losses."""
 
 from importlib import import_module
-from types import ModuleType
+from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["losses", "objectives", "ranked", "solvers"]
+_ROOMS = ("baselines", "estimators", "losses", "objectives", "plots", "ranked", "solvers")
+_ESTIMATORS = (
+    "ConstantModelWarning",
+    "NotConvergedWarning",
+    "OutlierShare",
+    "RankedRangeClassifier",
+    "RankedRangeClassifierCV",
+    "RankedRangeRegressor",
+    "RankedRangeRegressorCV",
+    "SeparableWarning",
+    "estimate_outlier_share",
+)
+__all__ = [*_ESTIMATORS, *_ROOMS]
 
 
-def __getattr__(name: str) -> ModuleType:
-    if name in __all__:
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
         return import_module(f"sorr.{name}")  # a room loads on first use
+    if name in _ESTIMATORS:
+        return getattr(import_module("sorr.estimators"), name)
     raise AttributeError(f"module 'sorr' has no attribute {name!r}")
 
 

@@ -224,6 +224,44 @@ def test_without_classes_no_prediction_is_right(loss):
         loss.is_right(targets(loss), scores(loss))
 
 
+# -- probabilities ------------------------------------------------------------------------------
+
+
+SMOOTH = [loss for loss in ALL if isinstance(loss, BinaryLoss | MulticlassLoss) and loss.smooth]
+
+
+@pytest.mark.parametrize("loss", SMOOTH, ids=repr)
+def test_under_its_probabilities_a_raw_prediction_has_the_least_expected_loss(loss):
+    f = scores(loss)
+    p = loss.probability(f)
+    assert_allclose(p.sum(axis=1), 1)
+    labels = [-1.0, 1.0] if isinstance(loss, BinaryLoss) else range(N_LABELS)
+
+    def expected(raw):
+        rows = [loss.value(np.full(len(raw), label), raw) for label in labels]
+        return (p * np.stack(rows, axis=1)).sum(axis=1)
+
+    random = np.random.default_rng(0)
+    for size in (1e-3, 0.1, 3.0):
+        other = f + size * random.normal(size=f.shape)
+        assert (expected(other) >= expected(f) - 1e-12).all()
+
+
+@every_loss
+def test_other_losses_have_no_probabilities(loss):
+    assert loss.has_probability == (loss in SMOOTH)
+    if not loss.has_probability:
+        with pytest.raises(TypeError, match="do not stand for probabilities; needed a smooth loss"):
+            loss.probability(scores(loss))
+
+
+@pytest.mark.parametrize("loss", SMOOTH, ids=repr)
+def test_extreme_raw_predictions_are_certain(loss):
+    f = np.array([-1e300, 1e300])
+    f = f if isinstance(loss, BinaryLoss) else np.stack([-f, f], axis=1)
+    assert_array_equal(loss.probability(f), [[1, 0], [0, 1]])
+
+
 def test_shapes_that_do_not_fit_are_refused_here_too():
     y, f = np.zeros(4, dtype=np.intp), np.zeros((3, N_LABELS))
     for method in (Softmax().order, Softmax().is_right, Softmax().pieces):

@@ -301,6 +301,16 @@ def test_an_infinite_c_leaves_the_ridge_out_and_another_one_can_be_had():
 
 
 @given(tied())
+def test_what_is_dropped_is_the_second_part_without_its_scale(problem):
+    objective = problem.objective()
+    raw = objective.raw_prediction(problem.here)
+    dropped, shares = objective.dropped(raw), objective.convex_parts()[1].shares(raw)
+    for group in objective.groups:
+        assert_allclose(dropped[group.rows] * group.scale, shares[group.rows], atol=1e-12)
+        assert_allclose(dropped[group.rows].sum(), group.m, atol=1e-9)
+
+
+@given(tied())
 def test_the_two_convex_parts_differ_by_the_objective(problem):
     objective, theta = problem.objective(), problem.here
     first, second = objective.convex_parts()

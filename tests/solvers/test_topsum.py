@@ -11,6 +11,8 @@ from sorr.objectives import RankedRangeObjective
 from sorr.ranked import Mass
 from sorr.solvers import Status, topsum
 from sorr.solvers.dual import lower_bound
+from sorr.solvers.fast import evaluate
+from sorr.solvers.topsum import polish
 from tests.solvers.problems import classes, conic_minimum, line, targets_for
 
 
@@ -248,3 +250,24 @@ def test_a_start_that_is_not_finite_is_refused():
     X, y = classes()
     with pytest.raises(ValueError, match="starting point holds NaN"):
         topsum(RankedRangeObjective(X, y), start=np.full(4, np.nan))
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_polishing_brings_out_all_digits(loss):
+    X, _ = classes(n=80)
+    objective = RankedRangeObjective(X, targets_for(loss, X), loss, C=50.0)
+    rough = topsum(objective, tol=1e-3)
+    point = evaluate(objective, rough.theta)
+    for _ in range(4):
+        point = polish(objective, point)
+    _, gradient = objective.value_and_subgradient(point.theta)
+    assert np.abs(gradient).max() < 1e-13
+    assert point.value <= rough.objective * (1 + 1e-14)
+
+
+def test_polishing_leaves_alone_what_is_ranked_or_has_corners():
+    X, y = classes(n=80)
+    for options in ({"loss": "hinge"}, {"loss": "logistic", "k": 20}):
+        objective = RankedRangeObjective(X, y, C=50.0, **options)
+        point = evaluate(objective, topsum(objective).theta)
+        assert polish(objective, point) is point

@@ -168,6 +168,35 @@ class Loss(ABC):
         """
         return self._is_right(*self._matched(y, raw_prediction))
 
+    @np.errstate(over="ignore")
+    def probability(self, raw_prediction: FloatArray) -> FloatArray:
+        """Return the probability of each class under which the raw prediction has the least loss.
+
+        Parameters
+        ----------
+        raw_prediction : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+
+        Raises
+        ------
+        TypeError
+            If raw predictions do not stand for probabilities, as those of the hinge.
+        """
+        if not self.has_probability:
+            raise TypeError(
+                f"raw predictions of {self.name} do not stand for probabilities; needed a smooth "
+                "loss over classes, such as logistic or softmax"
+            )
+        return self._probability(np.asarray(raw_prediction))
+
+    @property
+    def has_probability(self) -> bool:
+        """Whether `probability` is defined."""
+        return self.smooth and type(self)._probability is not Loss._probability  # noqa: SLF001
+
     def _matched(self, y: Target, raw_prediction: FloatArray) -> tuple[Target, FloatArray]:
         """Return both as arrays that fit together."""
         y, f = np.asarray(y), np.asarray(raw_prediction)
@@ -224,6 +253,9 @@ class Loss(ABC):
             f"{self.name} predicts no class, so that no prediction of it is right or wrong; "
             "needed a loss over classes, such as logistic or softmax"
         )
+
+    def _probability(self, f: FloatArray) -> FloatArray:
+        raise NotImplementedError
 
     @abstractmethod
     def check_target(self, y: npt.ArrayLike, n_outputs: int | None = None) -> Target:

@@ -93,6 +93,12 @@ class BinaryLoss(_OneOutput):
     def _is_right(self, y: Target, f: FloatArray) -> npt.NDArray[np.bool_]:
         return y * f > 0
 
+    def _probability(self, f: FloatArray) -> FloatArray:
+        # Where a class has probability p, p * loss(f) + (1 - p) * loss(-f) is stationary in f.
+        against, inside = self._slope(f), self._slope(-f)
+        likely = inside / (against + inside)
+        return np.stack([1 - likely, likely], axis=1)
+
     def _argument(self, y: FloatArray, f: FloatArray) -> FloatArray:
         return y * f
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+from scipy.special import softmax
+
 from sorr.losses.base import FloatArray, Target
 from sorr.losses.kinds import MulticlassLoss, MultilabelLoss, one_hot
 from sorr.losses.multilabel import LogSumExpPairwise, MultilabelHinge
@@ -47,6 +50,9 @@ class Softmax(_OneLabel):
     smooth: ClassVar[bool] = True
     has_curvature: ClassVar[bool] = True
     _over_sets: ClassVar[MultilabelLoss] = LogSumExpPairwise()
+
+    def _probability(self, f: FloatArray) -> FloatArray:
+        return np.asarray(softmax(f, axis=1))
 
 
 @dataclass(frozen=True)

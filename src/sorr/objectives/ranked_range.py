@@ -13,7 +13,7 @@ from scipy import sparse
 
 from sorr.losses import Loss, get_loss
 from sorr.objectives.design import Design, FloatArray
-from sorr.objectives.groups import Groups, Rank
+from sorr.objectives.groups import Groups, Rank, as_masses
 
 __all__ = ["RankedRangeObjective"]
 
@@ -98,7 +98,7 @@ class RankedRangeObjective:
         if len(self.y) != n:
             raise ValueError(f"X has {n} rows, y {len(self.y)}; needed one target for each row")
         self.shape = self._parameter_shape(n_outputs)
-        self.groups = Groups.of(n, m, k, groups, _masses(sample_weight, n))
+        self.groups = Groups.of(n, m, k, groups, as_masses(sample_weight, n))
 
     def _parameter_shape(self, n_outputs: int | None) -> tuple[int, ...]:
         rows = self.design.n_parameters
@@ -158,6 +158,10 @@ class RankedRangeObjective:
         Tied losses share equally, so this is a subgradient of F in the losses.
         """
         return self.groups.shares(self.loss.order(self.y, raw))
+
+    def dropped(self, raw: FloatArray) -> FloatArray:
+        """Return how much of the mass of each row ranks above m; ties share equally."""
+        return self.groups.dropped(self.loss.order(self.y, raw))
 
     def ridge(self, theta: FloatArray) -> float:
         """Return the ridge at parameters."""
@@ -297,19 +301,3 @@ def _inverse_ridge(C: object) -> float:
     if not float(C) > 0:
         raise ValueError(f"C={C} is not positive; needed C > 0: the ridge is |w|^2 / (2 C)")
     return float(C)
-
-
-def _masses(sample_weight: npt.ArrayLike | None, n: int) -> npt.NDArray[np.float64] | None:
-    if sample_weight is None:
-        return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n,):
-        raise ValueError(
-            f"sample_weight has shape {weight.shape}; needed one weight for each of the {n} rows"
-        )
-    if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.sum() > 0):
-        raise ValueError(
-            "sample_weight holds a negative weight, NaN or infinity, or adds up to zero; "
-            "needed finite weights that are not negative"
-        )
-    return weight

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sorr.objectives import RankedRangeObjective
+from sorr.objectives import Groups, RankedRangeObjective
 from sorr.objectives.design import FloatArray
 
 __all__ = [
@@ -110,6 +110,8 @@ class Solution:
         The distinct local minima found, the lowest first.
     row_weights : ndarray of shape (n_samples,)
         How much each row counts in the objective at theta.
+    groups : Groups
+        How the rows are ranked: those of the objective, but for a k that followed a schedule.
     """
 
     theta: FloatArray
@@ -121,6 +123,7 @@ class Solution:
     trace: tuple[Step, ...]
     minima: tuple[Minimum, ...]
     row_weights: FloatArray = field(repr=False)
+    groups: Groups = field(repr=False)
     n_features: int = field(repr=False)
 
     @property
@@ -140,11 +143,10 @@ def describe(
     objective: RankedRangeObjective, theta: FloatArray, raw: FloatArray, value: float | None = None
 ) -> Minimum:
     """Return a minimum with the mass that is dropped there in each class or group."""
-    order = objective.loss.order(objective.y, raw)
-    dropped = objective.convex_parts()[1].groups.shares(order)
+    dropped = objective.dropped(raw)
     lost: dict[Hashable, float] = {}
     for group in objective.groups:
-        share = dropped[group.rows] / group.scale
+        share = dropped[group.rows]
         if objective.classes is None:
             lost[group.label] = float(share.sum())
             continue

@@ -186,6 +186,7 @@ def dca(
         trace=tuple(record.trace),
         minima=(minimum,),
         row_weights=objective.shares(raw),
+        groups=objective.groups,
         n_features=objective.design.n_features,
     )
 

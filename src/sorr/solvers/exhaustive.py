@@ -88,6 +88,7 @@ def exhaustive(objective: RankedRangeObjective, *, tol: float = 1e-6) -> Solutio
         trace=tuple(trace),
         minima=(describe(objective, best.theta, best.raw),),
         row_weights=objective.shares(best.raw),
+        groups=objective.groups,
         n_features=objective.design.n_features,
     )
 

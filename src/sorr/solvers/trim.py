@@ -36,7 +36,7 @@ from sorr.solvers.degenerate import is_constant, refuse_lost_class
 from sorr.solvers.fast import Point, descend, evaluate
 from sorr.solvers.schedule import KSchedule
 from sorr.solvers.starts import average_start, distinct, is_small, start_points
-from sorr.solvers.topsum import minimise_top_sum, refuse_unknown_pieces
+from sorr.solvers.topsum import minimise_top_sum, polish, refuse_unknown_pieces
 
 __all__ = ["trim"]
 
@@ -241,6 +241,10 @@ class _Search:
             is_fixed = lower.point.value - moved.value <= _TOUCHES * scale
             is_settled = is_fixed or (decrease < self.tol and not is_patient)
             if is_settled and (gap <= self.tol or inner <= self.tol):
+                if is_patient and is_fixed:
+                    here = moved._replace(shares=majoriser.shares(moved.raw))
+                    end = polish(majoriser, here)
+                    moved = evaluate(self.objective, end.theta, end.raw)
                 self.record(number, "trim", moved.value)
                 return _Found(moved, gap, is_fixed)
             point = self.extrapolate(point, moved)
@@ -298,6 +302,7 @@ class _Search:
             trace=tuple(self.trace),
             minima=self.minima(),
             row_weights=point.shares,
+            groups=objective.groups,
             n_features=objective.design.n_features,
         )
 
