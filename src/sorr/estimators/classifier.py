@@ -1,0 +1,389 @@
+"""Classification that leaves out wrong labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+from sklearn.utils import compute_class_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from sorr.estimators.base import (
+    FloatArray,
+    RankedRangeLinear,
+    Rows,
+    Task,
+    as_seed,
+    check_choice,
+    restored,
+)
+from sorr.estimators.ranks import pooled_ends, within_class_ends
+from sorr.estimators.share import OutlierShare, estimate_outlier_share
+from sorr.estimators.targets import encode, loss_of_classes
+from sorr.losses import Loss
+from sorr.solvers import KSchedule, Minimum
+
+__all__ = ["RankedRangeClassifier"]
+
+_RANKINGS = ("within_class", "pooled")
+
+
+class RankedRangeClassifier(ClassifierMixin, RankedRangeLinear):
+    r"""A linear classifier that ranks the losses, drops the largest and learns from the rest.
+
+    .. math:: \min_{w, b} \; \sum_c \frac{n_c}{n} \frac{1}{k_c - m_c}
+        \sum_{i=m_c+1}^{k_c} s^c_{[i]}(w, b) + \frac{\|w\|^2}{2 C}
+
+    :math:`s^c_{[1]} \ge s^c_{[2]} \ge \dots` are the losses of the rows of class c, sorted, and
+    :math:`n_c` is their number. With ``ranking="pooled"`` there is a single sum over all rows:
+    the average of ranked range (AoRR) of the paper. The intercept is not penalised.
+
+    Parameters
+    ----------
+    m : float, int, mapping or "auto", default=0.1
+        How much to drop from the top, as wrong labels and outliers. A fraction of each class
+        (rounded down, so that no class vanishes) or, pooled, of all rows. An int is a count:
+        pooled only, since within classes it has two readings. A mapping gives classes their own
+        count or fraction; one that is not named drops nothing. "auto" estimates the number of
+        each class, see `estimate_outlier_share`.
+    k : float, int, mapping or None, default=None
+        The last rank to keep, in the same units; None keeps all rows that are easier.
+    loss : str or Loss, default="logistic"
+        The individual loss: "logistic" or "hinge", which stand for "softmax" and
+        "multiclass_hinge" if there are more than two classes; for two classes also
+        "squared_hinge", "modified_huber" and "smooth_hinge".
+    C : float, default=1e4
+        The inverse strength of the ridge, as in the paper. scikit-learn adds losses up instead of
+        averaging them: its C is ``C / (k - m)``, so that with m=0 and k=None this is
+        ``LogisticRegression(C=C / n_samples)``.
+    ranking : {"within_class", "pooled"}, default="within_class"
+        Whether rows are ranked among those of their class or among all. Pooled ranking drops
+        more of the class that is harder, smaller or mislabelled more; see the user guide.
+    fit_intercept : bool, default=True
+        Whether there is an intercept.
+    solver : {"trim", "dca", "topsum", "exhaustive"}, default="trim"
+        What minimises; see `sorr.solvers`. "dca" is the paper's algorithm, with deterministic
+        inner steps; "topsum" solves the convex case m=0; "exhaustive" is for a dozen rows.
+    n_starts : int or "auto", default="auto"
+        How many starting points `trim` tries.
+    certify : bool, default=True
+        Whether `trim` goes on to a certified fixed point. Not available for "multiclass_hinge".
+    k_schedule : KSchedule or None, default=None
+        Lowers k as the training accuracy rises, instead of `k`.
+    class_weight : mapping, "balanced" or None, default=None
+        A factor on the mass of each class.
+    tol : float, default=1e-6
+        The certified gap to reach, relative to the objective.
+    max_iter : int, default=50
+        How many trimming steps, or outer steps of another solver, to take at most.
+    warm_start : bool, default=False
+        Whether to start at the parameters of the last fit, and nowhere else.
+    random_state : int, RandomState, Generator or None, default=None
+        Draws the starting points: the same number gives the same model, bit by bit.
+    n_jobs : int or None, default=None
+        How many threads fit the folds of ``m="auto"``. The result does not depend on it.
+    verbose : int, default=0
+        Whether to report progress to standard error, every two seconds; above 1, every step.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray of shape (n_classes,)
+    objective_ : float
+        What was minimised, at the solution.
+    gap_ : float
+        By how much, relatively, the convex problem of the rows that are kept could be lowered at
+        most; infinite where nothing was certified.
+    status_ : sorr.solvers.Status
+        How the solver ended; ``status_.sentence`` says it in words.
+    trace_ : tuple of sorr.solvers.Step
+        The objective after each step of each start.
+    n_iter_ : int
+        The number of these steps.
+    minima_ : tuple of sorr.solvers.Minimum
+        The distinct local minima found, the lowest first, with the mass dropped of each class.
+    m_, k_ : ndarray of shape (n_classes,) or (1,)
+        The ranks in rows, or mass, of each class; of all rows if pooled.
+    thresholds_ : ndarray of shape (n_classes, 2) or (1, 2)
+        The losses at these ranks: infinite where m is 0.
+    losses_ : ndarray of shape (n_samples,)
+        The loss of each row; NaN for rows of no weight.
+    row_weights_ : ndarray of shape (n_samples,)
+        How much each row counts in the objective. They sum to one.
+    outlier_mask_ : ndarray of bool of shape (n_samples,)
+        The rows above rank m. Rows with the same loss as one at rank m share what is dropped of
+        them, and are in the mask together if that is more than half.
+    share_ : OutlierShare
+        What ``m="auto"`` found. Not there otherwise.
+    n_features_in_, feature_names_in_
+        As in all of scikit-learn.
+
+    See Also
+    --------
+    RankedRangeClassifierCV : Chooses m, k and C by cross-validation.
+    estimate_outlier_share : What ``m="auto"`` stands on.
+
+    References
+    ----------
+    S. Hu, Y. Ying, X. Wang, S. Lyu, "Learning by minimizing the sum of ranked range", NeurIPS
+    2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> y = np.where(X[:, 0] > X[:, 1], "yes", "no")
+    >>> wrong = np.flatnonzero(y == "no")[:8]
+    >>> y[wrong] = "yes"
+    >>> model = RankedRangeClassifier(m={"yes": 8}, random_state=0).fit(X, y)
+    >>> np.array_equal(np.flatnonzero(model.outlier_mask_), wrong)
+    True
+    >>> model.predict([[2.0, 0.0], [0.0, 2.0]])
+    array(['yes', 'no'], dtype='<U3')
+    """
+
+    def __init__(
+        self,
+        m: float | int | Mapping[Any, int | float] | Literal["auto"] = 0.1,
+        k: float | int | Mapping[Any, int | float] | None = None,
+        *,
+        loss: str | Loss = "logistic",
+        C: float = 1e4,
+        ranking: Literal["within_class", "pooled"] = "within_class",
+        fit_intercept: bool = True,
+        solver: Literal["trim", "dca", "topsum", "exhaustive"] = "trim",
+        n_starts: int | Literal["auto"] = "auto",
+        certify: bool = True,
+        k_schedule: KSchedule | None = None,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        tol: float = 1e-6,
+        max_iter: int = 50,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.m = m
+        self.k = k
+        self.loss = loss
+        self.C = C
+        self.ranking = ranking
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.n_starts = n_starts
+        self.certify = certify
+        self.k_schedule = k_schedule
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RankedRangeClassifier:
+        """Fit the model, and find the rows to leave out.
+
+        If anything goes wrong, an interruption included, the estimator stays as it was.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels of any kind.
+        sample_weight : array-like of shape (n_samples,), optional
+            The mass of each row: a row of weight two is two copies of it.
+
+        Returns
+        -------
+        self
+        """
+        with restored(self):
+            rows = self._rows(X, y, sample_weight)
+            check_classification_targets(rows.y)
+            classes, index = np.unique(rows.y, return_inverse=True)
+            if len(classes) < 2:
+                raise ValueError(
+                    f"y holds one class only, {classes.tolist()[0]!r}, in the rows that count; needed two "
+                    "classes or more"
+                )
+            self._learn_classes(rows, classes, index)
+        return self
+
+    def _learn_classes(
+        self, rows: Rows, classes: npt.NDArray[Any], index: npt.NDArray[np.intp]
+    ) -> None:
+        check_choice("ranking", self.ranking, _RANKINGS)
+        loss = loss_of_classes(self.loss, len(classes))
+        factor = None
+        if self.class_weight is not None:
+            factor = np.asarray(
+                compute_class_weight(self.class_weight, classes=classes, y=rows.y), np.float64
+            )
+        is_pooled = self.ranking == "pooled"
+        if is_pooled and factor is not None:
+            mass = factor[index] if rows.weight is None else factor[index] * rows.weight
+            rows, factor = rows._replace(weight=mass), None
+        m, start = self.m, None
+        self.__dict__.pop("share_", None)
+        if isinstance(m, str):
+            check_choice("m", m, ("auto",))
+            self.share_ = self._estimate(rows)
+            m, start = self._drops(self.share_), self.share_.theta_
+        masses = np.bincount(index, rows.weight, len(classes))
+        if rows.is_whole:
+            masses = np.rint(masses).astype(np.int64)
+        names = classes.tolist()
+        ends = (pooled_ends if is_pooled else within_class_ends)(m, self.k, masses, names)
+        task = Task(
+            rows=rows,
+            loss=loss,
+            target=encode(loss, index),
+            ends=ends,
+            groups=None if is_pooled else index,
+            multiplier=factor,
+            start=start,
+        )
+        solution = self._learn(task)
+        self.classes_ = classes
+        self.coef_ = np.atleast_2d(solution.coef.T)
+        self.intercept_ = np.atleast_1d(solution.intercept)
+        if len(self.intercept_) > 1:  # a constant added to all of them changes nothing
+            self.intercept_ = self.intercept_ - self.intercept_.mean()
+        self.minima_ = _named(solution.minima, names, factor)
+
+    def _estimate(self, rows: Rows) -> OutlierShare:
+        return estimate_outlier_share(
+            rows.X,
+            rows.y,
+            C=self.C,
+            fit_intercept=self.fit_intercept,
+            sample_weight=rows.weight,
+            random_state=as_seed(self.random_state),
+            n_jobs=self.n_jobs,
+        )
+
+    def _drops(self, share: OutlierShare) -> Any:
+        """Return how many rows to drop: of each class, or of all if they are ranked together."""
+        if self.ranking == "pooled":
+            return int(share.drop_.sum())
+        return dict(zip(share.classes_.tolist(), share.drop_.tolist(), strict=True))
+
+    def _stored_coef(self) -> FloatArray:
+        coef = np.asarray(self.coef_).T
+        return coef[:, 0] if coef.shape[1] == 1 else coef
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the raw predictions.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            With two classes, positive where the second is more likely.
+        """
+        return self._raw_prediction(X)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class of each row.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        raw = self._raw_prediction(X)
+        best = (raw > 0).astype(np.intp) if raw.ndim == 1 else raw.argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    @available_if(lambda self: _has_probability(self))
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class: for smooth losses only.
+
+        It is the one under which the raw prediction has the least expected loss. For the hinge,
+        `sklearn.calibration.CalibratedClassifierCV` finds one.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        raw = self._raw_prediction(X)
+        loss = loss_of_classes(self.loss, len(self.classes_))
+        return np.asarray(loss.probability(raw), dtype=np.float64)
+
+    def outlier_score(self, X: Any, y: Any) -> FloatArray:
+        """Return by how much the loss of each row exceeds all that were kept in its class.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels that were seen in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Above zero for a row that would have been left out; the larger, the more suspect.
+        """
+        raw = self._raw_prediction(X)
+        index = self._index(y, len(raw))
+        loss = loss_of_classes(self.loss, len(self.classes_))
+        largest = self._largest_kept
+        largest = largest[index] if len(largest) > 1 else largest[0]
+        return np.asarray(loss.value(encode(loss, index), raw) - largest)
+
+    def _index(self, y: Any, n_samples: int) -> npt.NDArray[np.intp]:
+        """Return the index of each label among the classes."""
+        labels = column_or_1d(y)
+        if len(labels) != n_samples:
+            raise ValueError(
+                f"X has {n_samples} rows, y {len(labels)}; needed one label for each row"
+            )
+        is_known = np.isin(labels, self.classes_)
+        if not is_known.all():
+            raise ValueError(
+                f"y holds {labels[~is_known].tolist()[0]!r}, which is none of the classes of the fit; "
+                f"needed {', '.join(map(repr, self.classes_.tolist()))}"
+            )
+        return np.asarray(np.searchsorted(self.classes_, labels))
+
+
+def _has_probability(estimator: RankedRangeClassifier) -> bool:
+    many = hasattr(estimator, "classes_") and len(estimator.classes_) > 2
+    loss = loss_of_classes(estimator.loss, 3 if many else 2)
+    if not loss.has_probability:
+        raise AttributeError(
+            f"predict_proba is not available for loss={estimator.loss!r}; needed a smooth loss, "
+            "such as 'logistic': or use CalibratedClassifierCV"
+        )
+    return True
+
+
+def _named(
+    minima: tuple[Minimum, ...], names: list[Any], factor: FloatArray | None
+) -> tuple[Minimum, ...]:
+    """Return the minima with masses by the names of classes, before class weights."""
+    found = []
+    for minimum in minima:
+        masses = list(minimum.dropped.values())  # in the order of the classes
+        if factor is not None:
+            masses = [round(mass / f, 9) for mass, f in zip(masses, factor, strict=True)]
+        found.append(minimum._replace(dropped=dict(zip(names, masses, strict=True))))
+    return tuple(found)

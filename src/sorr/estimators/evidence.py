@@ -1,0 +1,48 @@
+"""What is looked at before anything is concluded: a plain fit, and scores it did not see."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sorr.estimators.average import AverageLoss, Metric
+from sorr.estimators.held_out import held_out_scores
+from sorr.estimators.leverage import find_leverage
+from sorr.objectives.design import FloatArray
+
+__all__ = ["Evidence", "gather"]
+
+_ROUGH = 1e-2  # gradient of a fit that is but a start
+
+
+class Evidence(NamedTuple):
+    """A plain fit without leverage outliers, and scores of rows that were held out."""
+
+    problem: AverageLoss
+    mass: FloatArray
+    """Of each row: zero for leverage outliers."""
+    leverage: npt.NDArray[np.bool_]
+    theta: FloatArray
+    metric: Metric
+    scores: FloatArray
+
+    @property
+    def label_mass(self) -> npt.NDArray[np.float64]:
+        """The mass labelled as each class, leverage outliers left out."""
+        return np.bincount(self.problem.index, self.mass, self.problem.n_classes)
+
+
+def gather(
+    problem: AverageLoss, mass: FloatArray, rng: np.random.Generator, n_jobs: int | None
+) -> Evidence:
+    """Return the evidence."""
+    leverage, theta = find_leverage(problem, mass, rng)
+    mass = np.where(leverage, 0.0, mass)
+    if theta is None:
+        theta = problem.fit(mass, problem.metric(None, rng), tol=_ROUGH)
+    metric = problem.metric(theta, rng)
+    theta = problem.fit(mass, metric, theta)
+    scores = held_out_scores(problem, mass, metric, theta, rng, n_jobs)
+    return Evidence(problem, mass, leverage, theta, metric, scores)

@@ -1,0 +1,179 @@
+"""Regression that leaves out outliers."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import column_or_1d
+
+from sorr.estimators.base import FloatArray, RankedRangeLinear, Task, restored
+from sorr.estimators.ranks import pooled_ends
+from sorr.estimators.targets import loss_of_numbers
+from sorr.losses import Loss
+from sorr.solvers import KSchedule
+
+__all__ = ["RankedRangeRegressor"]
+
+
+class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
+    r"""A linear regression that ranks the losses, drops the largest and learns from the rest.
+
+    .. math:: \min_{w, b} \; \frac{1}{k - m} \sum_{i=m+1}^{k} s_{[i]}(w, b) + \frac{\|w\|^2}{2 C}
+
+    :math:`s_{[1]} \ge s_{[2]} \ge \dots` are the losses of the rows, sorted. With the squared
+    loss and k=None these are least trimmed squares. The intercept is not penalised.
+
+    Parameters
+    ----------
+    m : float or int, default=0.1
+        How much to drop from the top, as outliers: a fraction of the rows, rounded down, or a
+        count.
+    k : float, int or None, default=None
+        The last rank to keep, in the same units; None keeps all rows that fit better.
+    loss : {"squared", "absolute", "huber", "smooth_absolute"} or Loss, default="squared"
+        The individual loss; ``Huber(delta=2.0)`` of `sorr.losses` sets its parameter.
+    C : float, default=1e4
+        The inverse strength of the ridge, as in the paper: in scikit-learn's
+        ``Ridge(alpha)`` it is ``alpha = (k - m) / (2 C)``, since losses are averaged here.
+    fit_intercept, solver, n_starts, certify, k_schedule, tol, max_iter, warm_start, random_state
+        As in `RankedRangeClassifier`; a `k_schedule` needs classes and is refused here.
+    n_jobs : int or None, default=None
+        Not used: a fit takes one thread. Here for a form in common with the other estimators.
+    verbose : int, default=0
+        Whether to report progress to standard error, every two seconds; above 1, every step.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+    intercept_ : float
+    objective_, gap_, status_, trace_, n_iter_, minima_
+        As in `RankedRangeClassifier`.
+    m_, k_ : ndarray of shape (1,)
+        The ranks in rows, or mass.
+    thresholds_ : ndarray of shape (1, 2)
+        The losses at these ranks: infinite where m is 0.
+    losses_, row_weights_, outlier_mask_ : ndarray of shape (n_samples,)
+        The loss of each row, how much it counts, and whether it ranks above m.
+    n_features_in_, feature_names_in_
+        As in all of scikit-learn.
+
+    References
+    ----------
+    P. J. Rousseeuw, "Least median of squares regression", JASA 1984.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.arange(20.0)
+    >>> y = 2 * x + 1
+    >>> y[[3, 15]] = 100.0
+    >>> model = RankedRangeRegressor(m=2, C=1e8, random_state=0).fit(x[:, None], y)
+    >>> model.coef_.round(3), np.flatnonzero(model.outlier_mask_)
+    (array([2.]), array([ 3, 15]))
+    """
+
+    def __init__(
+        self,
+        m: Any = 0.1,
+        k: Any = None,
+        *,
+        loss: str | Loss = "squared",
+        C: float = 1e4,
+        fit_intercept: bool = True,
+        solver: Literal["trim", "dca", "topsum", "exhaustive"] = "trim",
+        n_starts: int | Literal["auto"] = "auto",
+        certify: bool = True,
+        k_schedule: KSchedule | None = None,
+        tol: float = 1e-6,
+        max_iter: int = 50,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.m = m
+        self.k = k
+        self.loss = loss
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.n_starts = n_starts
+        self.certify = certify
+        self.k_schedule = k_schedule
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RankedRangeRegressor:
+        """Fit the model, and find the rows to leave out.
+
+        If anything goes wrong, an interruption included, the estimator stays as it was.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            The mass of each row: a row of weight two is two copies of it.
+
+        Returns
+        -------
+        self
+        """
+        with restored(self):
+            rows = self._rows(X, y, sample_weight, y_numeric=True)
+            loss = loss_of_numbers(self.loss)
+            if isinstance(self.m, str):
+                raise ValueError(
+                    f"m={self.m!r} is estimated from classes, and y holds numbers; needed a count "
+                    "or a fraction: RankedRangeRegressorCV chooses one by cross-validation"
+                )
+            if self.k_schedule is not None:
+                raise ValueError(
+                    "k_schedule follows the training accuracy, which a regression has none of; "
+                    "needed k_schedule=None: give k instead"
+                )
+            mass = np.array([len(rows.y) if rows.weight is None else rows.weight.sum()])
+            if rows.is_whole:
+                mass = mass.astype(np.int64)
+            ends = pooled_ends(self.m, self.k, mass)
+            target = rows.y.astype(np.float64, copy=False)
+            solution = self._learn(Task(rows=rows, loss=loss, target=target, ends=ends))
+            self.coef_, self.intercept_ = solution.coef, float(solution.intercept)
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return the prediction for each row.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._raw_prediction(X)
+
+    def outlier_score(self, X: Any, y: Any) -> FloatArray:
+        """Return by how much the loss of each row exceeds all that were kept.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Above zero for a row that would have been left out; the larger, the more suspect.
+        """
+        raw = self._raw_prediction(X)
+        loss = loss_of_numbers(self.loss)
+        target = loss.check_target(column_or_1d(y))
+        return np.asarray(loss.value(target, raw) - self._largest_kept[0])

@@ -1,0 +1,289 @@
+"""How many labels are wrong in each class, estimated without a single label known to be right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.utils import check_X_y
+from sklearn.utils.multiclass import check_classification_targets
+
+from sorr.estimators.average import AverageLoss, standardise
+from sorr.estimators.capped import Trimmed, capped_trimming
+from sorr.estimators.evidence import Evidence, gather
+from sorr.estimators.intervals import share_errors
+from sorr.estimators.regions import share_bounds
+from sorr.estimators.verdict import Regime, Verdict, judge
+from sorr.objectives.design import FloatArray
+from sorr.objectives.groups import as_masses
+
+__all__ = ["OutlierShare", "Regime", "estimate_outlier_share"]
+
+import os
+OPT = os.environ.get("OPT", "")
+_FEWEST = 8  # rows of a class, of which five are left when a fold is held out
+_WIDTH, _SLACK = 2 * 1.96, 0.01  # twice the usual width covers what the model gets wrong
+_ROUNDS = {Regime.SYMMETRIC: 4, Regime.CLEAN: 4, Regime.ASYMMETRIC: 8}
+_NOISY = 0.1  # rates above, in all classes: trimming a wrong model again and again confirms it
+
+
+@dataclass(frozen=True, eq=False)
+class OutlierShare:
+    """How many rows are wrong among those labelled as each class, and how well that is known.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    rate_ : ndarray of shape (n_classes,)
+        The share of wrong rows among those *labelled* as each class.
+    count_ : ndarray of shape (n_classes,)
+        The same as a number of rows, or mass if there are weights.
+    interval_ : ndarray of shape (n_classes, 2)
+        An interval for `rate_`. If the linear model describes the rows it is that of the model,
+        twice as wide as its standard error asks for; otherwise it reaches from zero to
+        `upper_bound_`, since overlap and wrong labels look alike.
+    upper_bound_ : ndarray of shape (n_classes,)
+        What `rate_` is at most, whatever the model, with 95 % confidence: provided that labels go
+        wrong at a rate that depends on the true class alone.
+    flip_rate_ : ndarray of shape (n_classes, n_classes)
+        The share of each true class (rows) that is labelled as each class (columns).
+    regime_ : Regime
+        What kind of wrong labels were found; ``regime_.sentence`` says it in words.
+    drop_ : ndarray of shape (n_classes,)
+        How many rows of each class a trimmed fit should drop: whole numbers, unless weights are
+        none. Never more than a model misclassifies.
+    theta_ : ndarray of shape (n_parameters,) or (n_parameters, n_classes)
+        Where that fit should start: coefficients, then the intercept.
+    score_ : ndarray of shape (n_samples,)
+        How suspect each row is: the larger, the more.
+    leverage_ : ndarray of bool of shape (n_samples,)
+        Rows that lie far from all others and contradict them. They are counted as wrong.
+    """
+
+    classes_: npt.NDArray[Any]
+    rate_: npt.NDArray[np.float64]
+    count_: npt.NDArray[np.float64]
+    interval_: npt.NDArray[np.float64]
+    upper_bound_: npt.NDArray[np.float64]
+    flip_rate_: npt.NDArray[np.float64] = field(repr=False)
+    regime_: Regime
+    drop_: npt.NDArray[Any]
+    theta_: npt.NDArray[np.float64] = field(repr=False)
+    score_: npt.NDArray[np.float64] = field(repr=False)
+    leverage_: npt.NDArray[np.bool_] = field(repr=False)
+
+    @property
+    def sentence(self) -> str:
+        """What was found, in words."""
+        if self.regime_ is Regime.TOO_FEW_ROWS:
+            return f"{self.regime_.sentence[0].upper()}{self.regime_.sentence[1:]}."
+        lines = [
+            f"{label}: {rate:.1%} of the rows with this label ({count:.0f}) seem wrong, "
+            f"between {low:.1%} and {high:.1%}"
+            for label, rate, count, (low, high) in zip(
+                self.classes_.tolist(), self.rate_, self.count_, self.interval_, strict=True
+            )
+        ]
+        text = f"{self.regime_.sentence[0].upper()}{self.regime_.sentence[1:]}. "
+        text += "; ".join(lines) + ". "
+        if self.regime_ is Regime.MISFIT:
+            text += "The upper ends hold for any model; no lower end above zero does."
+        else:
+            text += (
+                "This holds if a linear model describes the rows; whatever the model, at most "
+                + ", ".join(f"{bound:.1%}" for bound in self.upper_bound_)
+                + " are wrong."
+            )
+        if self.leverage_.any():
+            text += (
+                f" {int(self.leverage_.sum())} rows lie far from all others and contradict them; "
+                "they are counted as wrong."
+            )
+        return text
+
+
+def estimate_outlier_share(
+    X: Any,
+    y: npt.ArrayLike,
+    *,
+    C: float = 1e4,
+    fit_intercept: bool = True,
+    sample_weight: npt.ArrayLike | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> OutlierShare:
+    r"""Estimate the share of wrong rows in each class.
+
+    Leverage outliers are found first. Of the other rows, scores by fits that have not seen them
+    show where the share of a label levels off although the class is certain: what is left is the
+    rate of wrong labels. A small tree then looks for regions where a label is rarer than that
+    rate, which would prove the model wrong.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+        Columns of any scale, in float32 or float64.
+    y : array-like of shape (n_samples,)
+        Labels, two or more.
+    C : float, default=1e4
+        The inverse strength of the ridge: average loss plus :math:`\|w\|^2 / 2C`.
+    fit_intercept : bool, default=True
+        Whether there is an intercept.
+    sample_weight : array-like of shape (n_samples,), optional
+        The mass of each row: a row of weight two is two copies of it.
+    random_state : int, RandomState, Generator or None, default=None
+        Draws folds and samples: the same seed gives the same answer.
+    n_jobs : int or None, default=None
+        How many threads fit the folds. The answer does not depend on it.
+
+    Returns
+    -------
+    OutlierShare
+
+    Notes
+    -----
+    Wrong labels show only where a class is certain. Where classes overlap everywhere, or the
+    model is wrong, there is no lower bound on their number: then ``regime_`` says so and the
+    interval begins at zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 5))
+    >>> y = np.where(X @ [3, -2, 1, 0, 0] > 0, "yes", "no")
+    >>> y[(y == "yes") & (rng.random(2000) < 0.2)] = "no"
+    >>> share = estimate_outlier_share(X, y, random_state=0)
+    >>> share.regime_.name, share.count_.round(-1)
+    ('ASYMMETRIC', array([200.,   0.]))
+    """
+    X, y = check_X_y(X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+    check_classification_targets(y)
+    weight = as_masses(sample_weight, len(y))
+    rng = _generator(random_state)
+    mass = np.ones(len(y)) if weight is None else weight
+    counted = mass > 0
+    classes, index = np.unique(y, return_inverse=True)
+    if len(np.unique(index[counted])) < 2:
+        raise ValueError(
+            f"y holds one class only, {y[counted][0]!r}, in the rows that count; needed two "
+            "classes or more"
+        )
+    rows, frame = standardise(X, fit_intercept)
+    problem = AverageLoss(rows, index, len(classes), 1 / (C * frame.scale**2), fit_intercept)
+    sizes = np.bincount(index[counted], minlength=len(classes))
+    whole = bool(np.all(mass % 1 == 0))
+    if np.sort(sizes)[-2] < _FEWEST:
+        theta = problem.fit(mass, problem.metric(None, rng))
+        share = _nothing(problem, mass, theta, classes)
+    else:
+        evidence = gather(problem, mass, rng, n_jobs)
+        share = _assemble(evidence, judge(evidence, rng), mass, classes, sizes, whole)
+    object.__setattr__(share, "theta_", frame.original(share.theta_, fit_intercept))
+    return share
+
+
+def _assemble(
+    evidence: Evidence,
+    verdict: Verdict,
+    mass: FloatArray,
+    classes: npt.NDArray[Any],
+    sizes: npt.NDArray[np.intp],
+    whole: bool,
+) -> OutlierShare:
+    """Return the answer: shares of what is labelled, the rows to drop, and their ranking."""
+    problem, K = evidence.problem, len(classes)
+    given = np.bincount(problem.index, mass, K)
+    far = np.bincount(problem.index, mass * evidence.leverage, K)
+    near = evidence.label_mass
+
+    def of_given(share: FloatArray) -> npt.NDArray[np.float64]:
+        return np.asarray((far + near * share) / np.maximum(given, 1e-300))
+
+    upper = share_bounds(verdict.bounds, near)
+    share = np.minimum(verdict.wrong / np.maximum(near, 1e-300), upper)
+    if verdict.regime is Regime.MISFIT:
+        low, high = np.zeros(K), upper
+    else:
+        reach = _WIDTH * share_errors(verdict.noise, verdict.spread, near) + _SLACK
+        low, high = np.maximum(share - reach, 0.0), np.minimum(share + reach, upper)
+    counts = np.where(sizes < _FEWEST, 0.0, verdict.wrong)
+    if "P" in OPT and verdict.regime in (Regime.SYMMETRIC, Regime.CLEAN):
+        counts = np.minimum(counts, np.bincount(problem.index, evidence.mass * (verdict.noise.wrong(evidence.scores, problem.index) > 0.5), K))
+    trimmed = _trim(evidence, verdict, np.round(counts) if whole else counts)
+    dropped = np.bincount(problem.index, mass * (trimmed.dropped | evidence.leverage), K)
+    return OutlierShare(
+        classes_=classes,
+        rate_=of_given(share),
+        count_=far + near * share,
+        interval_=np.column_stack([of_given(low), of_given(high)]),
+        upper_bound_=of_given(upper),
+        flip_rate_=np.asarray(verdict.noise.matrix),
+        regime_=verdict.regime,
+        drop_=np.rint(dropped).astype(np.int64) if whole else dropped,
+        theta_=trimmed.theta,
+        score_=_suspicion(evidence, verdict, trimmed),
+        leverage_=evidence.leverage,
+    )
+
+
+def _trim(evidence: Evidence, verdict: Verdict, counts: FloatArray) -> Trimmed:
+    rounds = _ROUNDS.get(verdict.regime, 8)
+    if verdict.regime is Regime.MISFIT and verdict.noise.rates.min() >= _NOISY:
+        rounds = 1
+    return capped_trimming(
+        evidence.problem, evidence.mass, evidence.metric, evidence.theta, counts, rounds=rounds,
+        scores=evidence.scores if "H" in OPT else None,
+    )
+
+
+def _suspicion(
+    evidence: Evidence, verdict: Verdict, trimmed: Trimmed
+) -> npt.NDArray[np.float64]:
+    """Return how suspect each row is, by models that were fitted to it.
+
+    A robust fit does not chase wrong labels, so that its scores need not be held out. Where
+    rates differ between classes, the probability of a wrong label weighs the loss.
+    """
+    problem = evidence.problem
+    theta = trimmed.theta
+    if verdict.regime is Regime.MISFIT and verdict.noise.rates.min() >= _NOISY:
+        theta = evidence.theta
+    raw = problem.raw(theta).astype(np.float64)
+    if verdict.regime is Regime.ASYMMETRIC:
+        score = verdict.noise.log_odds(raw, problem.index)
+    else:
+        score = problem.losses(raw)
+    if evidence.leverage.any():
+        score[evidence.leverage] += 1 + np.ptp(score)
+    return np.asarray(score)
+
+
+def _nothing(
+    problem: AverageLoss, mass: FloatArray, theta: FloatArray, classes: npt.NDArray[Any]
+) -> OutlierShare:
+    K = len(classes)
+    zero = np.zeros(K)
+    return OutlierShare(
+        classes_=classes,
+        rate_=zero,
+        count_=zero,
+        interval_=np.column_stack([zero, zero + 1]),
+        upper_bound_=zero + 1,
+        flip_rate_=np.eye(K),
+        regime_=Regime.TOO_FEW_ROWS,
+        drop_=np.zeros(K, dtype=np.int64),
+        theta_=theta,
+        score_=np.asarray(problem.losses(problem.raw(theta)), dtype=np.float64),
+        leverage_=np.zeros(len(mass), dtype=bool),
+    )
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    if isinstance(random_state, np.random.RandomState):
+        random_state = int(random_state.randint(np.iinfo(np.int32).max))
+    return np.random.default_rng(random_state)

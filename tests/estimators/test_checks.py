@@ -1,0 +1,26 @@
+"""The list of checks that scikit-learn has for every estimator, without a single exception."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sorr import RankedRangeClassifier, RankedRangeRegressor
+
+pytestmark = [
+    # The checks fit tiny separable blobs, for which these warnings are right.
+    pytest.mark.filterwarnings("ignore::sorr.estimators.notices.SeparableWarning"),
+    pytest.mark.filterwarnings("ignore::sorr.estimators.notices.ConstantModelWarning"),
+    pytest.mark.filterwarnings("ignore::sorr.estimators.notices.NotConvergedWarning"),
+]
+
+
+@parametrize_with_checks(
+    [
+        RankedRangeClassifier(),
+        RankedRangeClassifier(m="auto"),
+        RankedRangeRegressor(),
+        RankedRangeRegressor(loss="absolute"),
+        RankedRangeRegressor(loss="huber", k=0.9),
+    ]
+)
+def test_scikit_learn_finds_nothing_to_complain_about(estimator, check):
+    check(estimator)

@@ -1,0 +1,361 @@
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.special import expit, softmax
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+
+from sorr import (
+    ConstantModelWarning,
+    NotConvergedWarning,
+    RankedRangeClassifier,
+    SeparableWarning,
+)
+from sorr.estimators import base
+from sorr.losses import SquaredHinge, get_loss
+from sorr.objectives import RankedRangeObjective
+from sorr.solvers import KSchedule, Status, exhaustive
+from tests.estimators.problems import three_classes, wrong_labels
+
+
+def robust(**changes):
+    return RankedRangeClassifier(**({"random_state": 0, "C": 100.0} | changes))
+
+
+# -- what is minimised --------------------------------------------------------------------------
+
+
+def test_without_ranks_two_classes_are_logistic_regression():
+    X, y, _ = wrong_labels()
+    ours = robust(m=0).fit(X, y)
+    peer = LogisticRegression(C=100.0 / len(y), tol=1e-10, max_iter=1000).fit(X, y)
+    assert_allclose(ours.coef_, peer.coef_, rtol=1e-5)
+    assert_allclose(ours.intercept_, peer.intercept_, rtol=1e-5)
+    assert_allclose(ours.predict_proba(X), peer.predict_proba(X), rtol=1e-5)
+
+
+def test_without_ranks_three_classes_are_multinomial_logistic_regression():
+    X, y = three_classes()
+    ours = robust(m=0).fit(X, y)
+    peer = LogisticRegression(C=100.0 / len(y), tol=1e-10, max_iter=1000).fit(X, y)
+    assert_allclose(ours.coef_, peer.coef_, rtol=1e-4)
+    assert_allclose(ours.predict_proba(X), peer.predict_proba(X), atol=1e-6)
+    assert_allclose(ours.intercept_.sum(), 0, atol=1e-12)
+
+
+def test_without_ranks_the_hinge_is_a_support_vector_machine():
+    X, y, _ = wrong_labels(n=80)
+    ours = robust(m=0, loss="hinge").fit(X, y)
+    peer = SVC(kernel="linear", C=100.0 / len(y), tol=1e-8).fit(X, y)
+    assert_allclose(ours.coef_, peer.coef_, rtol=1e-3, atol=1e-3)
+
+
+def test_within_classes_a_tiny_problem_matches_enumeration():
+    X, y, _ = wrong_labels(n=16, d=2, rate=0.2, noise=1.0)
+    sign = np.where(y == "yes", 1.0, -1.0)
+    model = robust(m={"yes": 2, "no": 1}).fit(X, y)
+    problem = RankedRangeObjective(X, sign, m={1.0: 2, -1.0: 1}, C=100.0, groups=sign)
+    assert_allclose(model.objective_, exhaustive(problem).objective, rtol=1e-6)
+
+
+def test_the_solvers_agree_where_they_all_apply():
+    X, y, _ = wrong_labels(n=14, d=2, noise=1.0)
+    found = [robust(m=0, solver=s, tol=1e-9).fit(X, y).objective_ for s in base.SOLVERS]
+    assert_allclose(found, found[0], rtol=1e-5)
+
+
+def test_pooled_ranking_is_the_average_of_ranked_range():
+    X, y, _ = wrong_labels()
+    model = robust(m=40, k=200, ranking="pooled").fit(X, y)
+    raw = model.decision_function(X) * np.where(y == "yes", 1, -1)
+    kept = np.sort(np.logaddexp(0, -raw))[::-1][40:200]
+    ridge = (model.coef_**2).sum() / 200
+    assert_allclose(model.objective_, kept.mean() + ridge, rtol=1e-12)
+
+
+def test_within_classes_each_class_is_ranked_by_itself():
+    X, y, _ = wrong_labels()
+    model = robust(m=0.1, k=0.7).fit(X, y)
+    losses = np.logaddexp(0, -model.decision_function(X) * np.where(y == "yes", 1, -1))
+    expected = (model.coef_**2).sum() / 200
+    for index, name in enumerate(model.classes_):
+        mine = np.sort(losses[y == name])[::-1]
+        n = len(mine)
+        m, k = int(0.1 * n), int(np.ceil(0.7 * n))
+        expected += n / len(y) * mine[m:k].mean()
+        assert (model.m_[index], model.k_[index]) == (m, k)
+        assert_allclose(model.thresholds_[index], [mine[m - 1], mine[k - 1]])
+        assert (model.outlier_mask_ & (y == name)).sum() == m
+    assert_allclose(model.objective_, expected, rtol=1e-12)
+    assert_allclose(model.losses_, losses)
+
+
+def test_wrong_labels_are_left_out_and_the_model_is_that_of_the_right_ones():
+    X, y, wrong = wrong_labels(n=400, noise=0.0)
+    truth = np.where(wrong, np.where(y == "yes", "no", "yes"), y)
+    planted = {name: int(wrong[y == name].sum()) for name in ("no", "yes")}
+    model = robust(m=planted, C=1e4).fit(X, y)
+    assert model.outlier_mask_[wrong].all()
+    assert model.score(X, truth) > 0.98 > LogisticRegression().fit(X, y).score(X, truth)
+
+
+def test_three_classes_find_wrong_labels_too():
+    X, y = three_classes()
+    wrong = np.flatnonzero(y == "a")[:10]
+    y[wrong] = "b"
+    model = robust(m={"b": 12}).fit(X, y)
+    assert np.isin(wrong, np.flatnonzero(model.outlier_mask_)).mean() >= 0.8
+    assert not model.outlier_mask_[y != "b"].any()
+    assert model.coef_.shape == (3, 2)
+    assert model.status_ is Status.CERTIFIED
+
+
+def test_the_multiclass_hinge_is_minimised_without_a_certificate():
+    X, y = three_classes()
+    model = robust(m=0.05, loss="hinge").fit(X, y)
+    assert model.score(X, y) > 0.8
+    assert np.isinf(model.gap_)
+    assert model.status_ is Status.CONVERGED
+    raw = model.decision_function(X)
+    index = np.searchsorted(model.classes_, y)
+    assert_allclose(model.losses_, get_loss("multiclass_hinge").value(index, raw))
+
+
+# -- masses -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ranking", ["within_class", "pooled"])
+def test_a_row_of_weight_two_is_two_rows(ranking):
+    X, y, _ = wrong_labels(n=60, noise=1.0)
+    weight = np.random.default_rng(1).integers(0, 4, size=60)
+    repeated = robust(m=0.1, ranking=ranking).fit(X.repeat(weight, axis=0), y.repeat(weight))
+    weighted = robust(m=0.1, ranking=ranking).fit(X, y, sample_weight=weight)
+    assert_allclose(weighted.objective_, repeated.objective_, rtol=1e-9)
+    assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-6)
+    assert_array_equal(weighted.m_, repeated.m_)
+    assert np.isnan(weighted.losses_[weight == 0]).all()
+    assert (weighted.row_weights_[weight == 0] == 0).all()
+    assert not weighted.outlier_mask_[weight == 0].any()
+
+
+def test_weights_of_any_scale_give_the_same_model():
+    X, y, _ = wrong_labels(n=100, noise=1.0)
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, size=100)
+    one, other = (robust().fit(X, y, sample_weight=scale * weight) for scale in (1.0, 1e-3))
+    assert_allclose(one.coef_, other.coef_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("ranking", ["within_class", "pooled"])
+def test_class_weights_multiply_the_mass_of_rows(ranking):
+    X, y, _ = wrong_labels(n=100, noise=1.0)
+    by_class = robust(m=0.1, ranking=ranking, class_weight={"yes": 3.0}).fit(X, y)
+    weight = np.where(y == "yes", 3.0, 1.0)
+    by_row = robust(m=0.1, ranking=ranking).fit(X, y, sample_weight=weight)
+    if ranking == "within_class":  # where fractions of rows round before they are weighted
+        assert_array_equal(by_class.m_, [(0.1 * (y == c).sum()) // 1 for c in ("no", "yes")])
+        assert_allclose(list(by_class.minima_[0].dropped.values()), by_class.m_)
+    else:
+        assert_allclose(by_class.coef_, by_row.coef_, rtol=1e-6)
+    assert by_class.intercept_ > robust(m=0.1, ranking=ranking).fit(X, y).intercept_
+
+
+def test_balanced_class_weights_are_those_of_scikit_learn():
+    X, y, _ = wrong_labels()
+    y[:80] = "no"
+    ours = robust(m=0, class_weight="balanced").fit(X, y)
+    n, share = len(y), np.array([(y == c).mean() for c in ("no", "yes")])
+    assert_allclose(share * n / (2 * share), n / 2)
+    peer = LogisticRegression(C=100.0 / n, class_weight="balanced", tol=1e-10).fit(X, y)
+    assert_allclose(ours.coef_, peer.coef_, rtol=1e-5)
+
+
+# -- what a fit tells ---------------------------------------------------------------------------
+
+
+def test_row_weights_sum_to_one_and_are_zero_for_rows_left_out():
+    X, y, _ = wrong_labels()
+    model = robust(m=0.1, k=0.6).fit(X, y)
+    assert_allclose(model.row_weights_.sum(), 1)
+    assert (model.row_weights_[model.outlier_mask_] == 0).all()
+    loss_part = model.row_weights_ @ model.losses_
+    assert_allclose(model.objective_, loss_part + (model.coef_**2).sum() / 200)
+
+
+def test_the_outlier_score_is_positive_for_the_rows_left_out_and_for_no_other():
+    X, y, _ = wrong_labels()
+    for model in (robust(), robust(m=30, ranking="pooled"), robust(loss="hinge", m=0.05)):
+        score = model.fit(X, y).outlier_score(X, y)
+        assert_array_equal(score > 0, model.outlier_mask_)
+
+
+def test_the_outlier_score_of_a_new_row_grows_with_its_loss():
+    X, y, _ = wrong_labels()
+    model = robust().fit(X, y)
+    along = model.coef_ * np.array([[-3.0], [0.0], [3.0]])
+    assert (np.diff(model.outlier_score(along, ["yes"] * 3)) < 0).all()
+    with pytest.raises(ValueError, match="'maybe', which is none of the classes"):
+        model.outlier_score(along, ["yes", "no", "maybe"])
+    with pytest.raises(ValueError, match="X has 3 rows, y 2"):
+        model.outlier_score(along, ["yes", "no"])
+
+
+def test_where_nothing_is_dropped_the_upper_threshold_is_infinite():
+    X, y, _ = wrong_labels()
+    model = robust(m={"yes": 5}).fit(X, y)
+    assert_array_equal(np.isinf(model.thresholds_[:, 0]), [True, False])
+    assert np.isfinite(model.outlier_score(X, y)).all()
+
+
+def test_ties_at_the_cut_are_left_out_together_or_not_at_all():
+    X = np.repeat([[0.0], [1.0]], 10, axis=0)
+    y = np.repeat([0, 1], 10)
+    y[:3] = 1  # three rows alike, all of them wrong
+    for m, out in ((2, True), (1, False)):
+        mask = robust(m={1: m}).fit(X, y).outlier_mask_
+        assert_array_equal(mask[:3], [out] * 3)
+        assert not mask[3:].any()
+
+
+def test_the_minima_tell_what_is_dropped_of_each_class():
+    X, y, _ = wrong_labels()
+    model = robust(m=30, ranking="pooled").fit(X, y)
+    best = model.minima_[0]
+    assert best.objective == model.objective_
+    assert set(best.dropped) == {"no", "yes"}
+    for name in best.dropped:
+        assert best.dropped[name] == (model.outlier_mask_ & (y == name)).sum()
+
+
+def test_a_schedule_of_k_replaces_k():
+    X, y, _ = wrong_labels()
+    model = robust(m=0.1, k_schedule=KSchedule.PAPER).fit(X, y)
+    assert (model.k_ < [(y == c).sum() for c in model.classes_]).all()
+    kept = model.row_weights_ > 0
+    assert model.thresholds_[:, 1].min() <= model.losses_[kept].min() * (1 + 1e-12)
+
+
+def test_probabilities_are_those_of_the_loss():
+    X, y, _ = wrong_labels()
+    model = robust().fit(X, y)
+    assert_allclose(model.predict_proba(X)[:, 1], expit(model.decision_function(X)))
+    model = robust(loss=SquaredHinge()).fit(X, y)
+    expected = np.clip((1 + model.decision_function(X)) / 2, 0, 1)
+    assert_allclose(model.predict_proba(X)[:, 1], expected, atol=1e-12)
+    X, y = three_classes()
+    model = robust().fit(X, y)
+    assert_allclose(model.predict_proba(X), softmax(model.decision_function(X), axis=1))
+
+
+def test_a_hinge_has_no_probabilities_and_says_what_has():
+    X, y, _ = wrong_labels(n=40)
+    model = robust(loss="hinge").fit(X, y)
+    assert not hasattr(model, "predict_proba")
+    with pytest.raises(AttributeError) as raised:
+        model.predict_proba(X)
+    assert "needed a smooth loss, such as 'logistic'" in str(raised.value.__cause__)
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (-1, 1), (False, True), (2.0, 7.0), ("x", "y")])
+def test_labels_may_be_of_any_kind(labels):
+    X, y, _ = wrong_labels(labels=labels)
+    model = robust().fit(X, y)
+    assert model.predict(X).dtype == y.dtype
+    assert_array_equal(model.classes_, labels)
+    assert model.score(X, y) > 0.8
+
+
+def test_dense_and_sparse_rows_give_the_same_model():
+    X, y, _ = wrong_labels()
+    X[np.abs(X) < 0.5] = 0
+    dense = robust().fit(X, y)
+    for form in (sparse.csr_array, sparse.csc_array, sparse.coo_array):
+        model = robust().fit(form(X), y)
+        assert_allclose(model.coef_, dense.coef_, rtol=1e-6)
+        assert_allclose(model.outlier_score(form(X), y), dense.outlier_score(X, y), rtol=1e-6)
+
+
+def test_single_precision_is_kept_and_gives_nearly_the_same_model():
+    X, y, _ = wrong_labels()
+    double, single = robust().fit(X, y), robust().fit(X.astype(np.float32), y)
+    assert_allclose(single.coef_, double.coef_, rtol=1e-3)
+
+
+# -- running ------------------------------------------------------------------------------------
+
+
+def test_a_warm_start_continues_and_finds_no_worse():
+    X, y, _ = wrong_labels()
+    model = robust(warm_start=True).fit(X, y)
+    before = model.objective_
+    again = model.fit(X, y)
+    assert again.trace_[0].phase == "start"
+    assert_allclose([again.trace_[0].objective, again.objective_], before, rtol=1e-9)
+    assert {step.start for step in again.trace_} == {0}
+
+
+def test_the_same_seed_gives_the_same_bytes_whatever_the_number_of_jobs():
+    X, y, _ = wrong_labels()
+    models = [robust(random_state=3, n_jobs=jobs).fit(X, y) for jobs in (None, 1, 2)]
+    for other in models[1:]:
+        assert other.coef_.tobytes() == models[0].coef_.tobytes()
+    generators = [np.random.RandomState(5), np.random.RandomState(5)]
+    one, two = (robust(random_state=g).fit(X, y) for g in generators)
+    assert one.coef_.tobytes() == two.coef_.tobytes()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_an_interrupted_fit_leaves_the_estimator_as_it_was(monkeypatch, error):
+    X, y, _ = wrong_labels()
+    model = robust().fit(X, y)
+    before = dict(vars(model))
+
+    def interrupted(*_, **__):
+        raise error
+
+    monkeypatch.setattr(base, "trim", interrupted)
+    with pytest.raises(error):
+        model.fit(X[:, :2], np.where(y == "yes", 1, 0))
+    assert vars(model) == before
+    assert model.score(X, y) > 0.8
+
+
+def test_progress_is_reported_only_on_request(capsys):
+    X, y, _ = wrong_labels(n=60)
+    robust().fit(X, y)
+    assert capsys.readouterr() == ("", "")
+    robust(verbose=2).fit(X, y)
+    assert re.match(r"\[RankedRangeClassifier\] \d+ s: start 0", capsys.readouterr().err)
+
+
+def test_a_short_fit_reports_nothing_at_the_first_level(capsys):
+    X, y, _ = wrong_labels(n=60)
+    robust(verbose=1).fit(X, y)
+    assert capsys.readouterr() == ("", "")
+
+
+# -- warnings -----------------------------------------------------------------------------------
+
+
+def test_a_constant_model_is_called_one():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.integers(2, size=60)
+    with pytest.warns(ConstantModelWarning, match="constant"):
+        model = robust(m=0, k=1, ranking="pooled").fit(X, y)
+    assert model.status_ is Status.CONSTANT_MODEL
+
+
+@pytest.mark.parametrize("C", [1e12, np.inf])
+def test_separable_rows_with_a_huge_c_are_called_separable(C):
+    X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
+    with pytest.warns(SeparableWarning, match="lower C"):
+        model = robust(m=0, C=C).fit(X, [0, 0, 1, 1])
+    assert np.isfinite(model.coef_).all()
+
+
+def test_a_fit_that_did_not_end_says_so():
+    X, y, _ = wrong_labels(n=200, noise=1.0)
+    with pytest.warns(NotConvergedWarning, match="max_iter"):
+        robust(m=0.2, k=0.5, max_iter=1, tol=1e-12).fit(X, y)

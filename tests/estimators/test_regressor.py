@@ -1,0 +1,116 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.linear_model import LinearRegression, QuantileRegressor, Ridge
+
+from sorr import RankedRangeRegressor
+from sorr.losses import Huber
+from sorr.objectives import RankedRangeObjective
+from sorr.solvers import KSchedule, Status, exhaustive
+from tests.estimators.problems import outlying
+
+
+def robust(**changes):
+    return RankedRangeRegressor(**({"random_state": 0, "C": 100.0} | changes))
+
+
+def test_without_ranks_the_squared_loss_is_ridge_regression():
+    X, y, _ = outlying()
+    ours = robust(m=0).fit(X, y)
+    peer = Ridge(alpha=len(y) / 200.0, tol=1e-12).fit(X, y)
+    assert_allclose(ours.coef_, peer.coef_, rtol=1e-7)
+    assert_allclose(ours.intercept_, peer.intercept_, rtol=1e-7)
+    assert isinstance(ours.intercept_, float)
+
+
+def test_without_ranks_the_absolute_loss_is_median_regression():
+    X, y, _ = outlying(n=60, n_wrong=6)
+    ours = robust(m=0, loss="absolute", C=1e9).fit(X, y)
+    peer = QuantileRegressor(alpha=0.0).fit(X, y)
+    assert_allclose(ours.coef_, peer.coef_, rtol=1e-4)
+
+
+def test_least_trimmed_squares_match_enumeration():
+    X, y, _ = outlying(n=14, d=2, n_wrong=3, seed=1)
+    model = robust(m=3).fit(X, y)
+    assert_allclose(
+        model.objective_,
+        exhaustive(RankedRangeObjective(X, y, "squared", m=3, C=100.0)).objective,
+        rtol=1e-6,
+    )
+    assert model.status_ is Status.CERTIFIED
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute", "huber", Huber(delta=0.5)])
+def test_outliers_are_left_out_and_the_plane_is_found(loss):
+    X, y, wrong = outlying()
+    model = robust(m=20, loss=loss, C=1e6).fit(X, y)
+    assert_array_equal(model.outlier_mask_, wrong)
+    assert_allclose(model.coef_, [1, 2, 3], atol=0.05)
+    assert_allclose(model.intercept_, 2, atol=0.05)
+    assert np.abs(LinearRegression().fit(X, y).intercept_ - 2) > 1
+
+
+def test_what_a_fit_tells_agrees_with_its_predictions():
+    X, y, _ = outlying()
+    model = robust(m=0.1, k=0.8).fit(X, y)
+    losses = (model.predict(X) - y) ** 2
+    ranked = np.sort(losses)[::-1]
+    assert_allclose(model.losses_, losses)
+    assert_allclose(model.thresholds_, [[ranked[19], ranked[159]]])
+    assert_allclose(model.row_weights_.sum(), 1)
+    assert_allclose(
+        model.objective_, ranked[20:160].mean() + model.coef_ @ model.coef_ / 200, rtol=1e-12
+    )
+    assert_array_equal(model.outlier_score(X, y) > 0, model.outlier_mask_)
+    assert model.minima_[0].dropped == {None: 20.0}
+
+
+def test_a_row_of_weight_two_is_two_rows():
+    X, y, _ = outlying(n=60, n_wrong=6)
+    weight = np.random.default_rng(1).integers(0, 4, size=60)
+    repeated = robust().fit(X.repeat(weight, axis=0), y.repeat(weight))
+    weighted = robust().fit(X, y, sample_weight=weight)
+    assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-6)
+    assert_array_equal(weighted.m_, repeated.m_)
+
+
+def test_dense_and_sparse_rows_give_the_same_model():
+    X, y, _ = outlying()
+    X[np.abs(X) < 0.5] = 0
+    dense, other = robust().fit(X, y), robust().fit(sparse.csr_array(X), y)
+    assert_allclose(other.coef_, dense.coef_, rtol=1e-6)
+
+
+def test_a_single_row_and_a_constant_feature_have_an_answer():
+    assert_allclose(robust().fit([[1.0]], [3.0]).predict([[1.0]]), [3.0], rtol=1e-6)
+    X, y, _ = outlying(n=50, n_wrong=5)
+    X[:, 1] = 7.0
+    assert np.isfinite(robust().fit(X, y).coef_).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"m": "auto"}, "RankedRangeRegressorCV"),
+        ({"m": {"a": 1}}, "mapping"),
+        ({"k": 1000}, "k=1000 exceeds the 200 values"),
+        ({"m": 0.5, "k": 0.2}, "no rank between them"),
+        ({"loss": "logistic"}, "needed a loss of residuals"),
+        ({"loss": "hubber"}, "did you mean huber"),
+        ({"k_schedule": KSchedule.PAPER}, "training accuracy"),
+        ({"solver": "trimm"}, "did you mean 'trim'"),
+        ({"C": 0.0}, "C > 0"),
+        ({"certify": 1}, "certify=1 is not a bool"),
+    ],
+)
+def test_wrong_parameters_are_refused_with_a_way_out(changes, message):
+    X, y, _ = outlying()
+    with pytest.raises((ValueError, TypeError), match=message):
+        robust(**changes).fit(X, y)
+
+
+def test_targets_that_are_no_numbers_are_refused():
+    with pytest.raises(ValueError, match="could not convert string"):
+        robust().fit([[1.0], [2.0]], ["a", "b"])
