@@ -208,7 +208,8 @@ class RankedRangeClassifier(ClassifierMixin, RankedRangeLinear):
         with restored(self):
             rows = self._rows(X, y, sample_weight)
             check_classification_targets(rows.y)
-            classes, index = np.unique(rows.y, return_inverse=True)
+            classes = np.unique(rows.y)
+            index = np.searchsorted(classes, rows.y)
             if len(classes) < 2:
                 raise ValueError(
                     f"y holds one class only, {classes.tolist()[0]!r}, in the rows that count; needed two "

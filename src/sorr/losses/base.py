@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["FloatArray", "Loss", "Target"]
+__all__ = ["FloatArray", "Loss", "Target", "weighted_sum"]
 
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 Target: TypeAlias = npt.NDArray[Any]
@@ -106,6 +106,11 @@ class Loss(ABC):
         Samples whose losses are equal may be ranked among themselves.
         """
         return self._order(*self._matched(y, raw_prediction))
+
+    @property
+    def orders_by_value(self) -> bool:
+        """Whether `order` is the loss itself, since nothing cheaper ranks the samples."""
+        return type(self)._order is Loss._order  # noqa: SLF001
 
     @np.errstate(over="ignore", invalid="ignore")  # no weight times an infinite loss
     def total(self, y: Target, raw_prediction: FloatArray, weights: FloatArray) -> float:
@@ -231,12 +236,7 @@ class Loss(ABC):
         return self._value(y, f)
 
     def _total(self, y: Target, f: FloatArray, weights: FloatArray) -> float:
-        values = self._value(y, f)
-        total = float(weights @ values)
-        if np.isnan(total):  # an infinite loss without weight
-            counted = weights > 0
-            total = float(weights[counted] @ values[counted])
-        return total
+        return weighted_sum(self._value(y, f), weights)
 
     def _pieces(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
         if not self.smooth:
@@ -268,3 +268,13 @@ class Loss(ABC):
         n_outputs : int, optional
             The number of columns of the raw prediction.
         """
+
+
+def weighted_sum(values: FloatArray, weights: FloatArray) -> float:
+    """Return the sum of weighted values; those without weight may be infinite."""
+    with np.errstate(invalid="ignore"):
+        total = float(weights @ values)
+    if np.isnan(total):
+        counted = weights > 0
+        total = float(weights[counted] @ values[counted])
+    return total

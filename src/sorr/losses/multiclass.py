@@ -9,30 +9,14 @@ import numpy as np
 from scipy.special import softmax
 
 from sorr.losses.base import FloatArray, Target
-from sorr.losses.kinds import MulticlassLoss, MultilabelLoss, one_hot
-from sorr.losses.multilabel import LogSumExpPairwise, MultilabelHinge
+from sorr.losses.kinds import MulticlassLoss, one_hot
+from sorr.losses.multilabel import MultilabelHinge
 
 __all__ = ["MulticlassHinge", "Softmax"]
 
 
-class _OneLabel(MulticlassLoss):
-    _over_sets: ClassVar[MultilabelLoss]
-
-    def _value(self, y: Target, f: FloatArray) -> FloatArray:
-        return self._over_sets.value(one_hot(y, f.shape[1]), f)
-
-    def _gradient(self, y: Target, f: FloatArray) -> FloatArray:
-        return self._over_sets.gradient(one_hot(y, f.shape[1]), f)
-
-    def _value_and_gradient(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return self._over_sets.value_and_gradient(one_hot(y, f.shape[1]), f)
-
-    def _curvature(self, y: Target, f: FloatArray) -> FloatArray:
-        return self._over_sets.curvature(one_hot(y, f.shape[1]), f)
-
-
 @dataclass(frozen=True)
-class Softmax(_OneLabel):
+class Softmax(MulticlassLoss):
     r"""The cross entropy of the softmax, with the natural logarithm.
 
     .. math:: \log \sum_j e^{f_j} - f_y = \log \Big( 1 + \sum_{j \ne y} e^{f_j - f_y} \Big)
@@ -49,14 +33,52 @@ class Softmax(_OneLabel):
     name: ClassVar[str] = "softmax"
     smooth: ClassVar[bool] = True
     has_curvature: ClassVar[bool] = True
-    _over_sets: ClassVar[MultilabelLoss] = LogSumExpPairwise()
+
+    def _value(self, y: Target, f: FloatArray) -> FloatArray:
+        return self._terms(y, f)[0]
+
+    def _gradient(self, y: Target, f: FloatArray) -> FloatArray:
+        return self._value_and_gradient(y, f)[1]
+
+    def _value_and_gradient(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        value, own, others, rest = self._terms(y, f)
+        total = own + rest
+        others /= total[:, None]
+        others[np.arange(len(f)), y] = -rest / total
+        return value, others
+
+    def _curvature(self, y: Target, f: FloatArray) -> FloatArray:
+        _, own, share, rest = self._terms(y, f)
+        share[np.arange(len(f)), y] = own
+        share /= (own + rest)[:, None]
+        hessian = -share[:, :, None] * share[:, None, :]
+        labels = np.arange(f.shape[1])
+        hessian[:, labels, labels] = 0
+        hessian[:, labels, labels] = -hessian.sum(
+            axis=2
+        )  # p (1 - p), of which small p keeps digits
+        return hessian
+
+    @staticmethod
+    def _terms(y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return the loss, the exponential of the true score, those of the others, their sum.
+
+        Relative to the largest score nothing overflows, and scores far from zero lose no digits.
+        """
+        rows, high = np.arange(len(f)), f.max(axis=1)
+        behind = high - f[rows, y]
+        terms = np.exp(f - high[:, None])
+        own = terms[rows, y]
+        terms[rows, y] = 0
+        rest = terms @ np.ones(f.shape[1], dtype=f.dtype)  # faster than a sum of short rows
+        return behind + np.log1p(rest + (own - 1)), own, terms, rest
 
     def _probability(self, f: FloatArray) -> FloatArray:
         return np.asarray(softmax(f, axis=1))
 
 
 @dataclass(frozen=True)
-class MulticlassHinge(_OneLabel):
+class MulticlassHinge(MulticlassLoss):
     r"""A margin for the true class to score above every other.
 
     .. math:: \big[ 1 + \max_{j \ne y} f_j - f_y \big]_+
@@ -68,4 +90,13 @@ class MulticlassHinge(_OneLabel):
     """
 
     name: ClassVar[str] = "multiclass_hinge"
-    _over_sets: ClassVar[MultilabelLoss] = MultilabelHinge()
+    _over_sets: ClassVar[MultilabelHinge] = MultilabelHinge()
+
+    def _value(self, y: Target, f: FloatArray) -> FloatArray:
+        return self._over_sets.value(one_hot(y, f.shape[1]), f)
+
+    def _gradient(self, y: Target, f: FloatArray) -> FloatArray:
+        return self._over_sets.gradient(one_hot(y, f.shape[1]), f)
+
+    def _value_and_gradient(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self._over_sets.value_and_gradient(one_hot(y, f.shape[1]), f)

@@ -16,6 +16,7 @@ __all__ = ["Group", "Groups", "Rank", "as_masses"]
 Rank: TypeAlias = "int | float | Mapping[Any, int | float | None] | None"
 Rows: TypeAlias = "npt.NDArray[np.intp] | slice"
 _ROUNDING = 1e-9
+_FEW = 16  # groups up to which a comparison with each is faster than sorting the labels
 
 
 class Group(NamedTuple):
@@ -188,6 +189,10 @@ def _by_label(n_samples: int, labels: npt.ArrayLike | None) -> Iterator[tuple[An
         raise ValueError(
             f"groups has shape {array.shape}; needed one label for each of the {n_samples} rows"
         )
+    if array.dtype.kind in "iu" and array.min() >= 0 and array.max() < _FEW:
+        for name in np.flatnonzero(np.bincount(array)).tolist():  # without sorting
+            yield name, np.flatnonzero(array == name)
+        return
     names, inverse = np.unique(array, return_inverse=True)
     order = np.argsort(inverse, kind="stable")
     ends = np.cumsum(np.bincount(inverse, minlength=len(names)))

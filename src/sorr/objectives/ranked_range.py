@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from sorr.losses import Loss, get_loss
+from sorr.losses.base import weighted_sum
 from sorr.objectives.design import Design, FloatArray
 from sorr.objectives.groups import Groups, Rank, as_masses
 
@@ -191,8 +192,13 @@ class RankedRangeObjective:
 
     def value_and_shares_at(self, raw: FloatArray, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return F and the shares of the rows, given the raw predictions."""
-        shares = self.shares(raw)
-        return self.loss.total(self.y, raw, shares) + self.ridge(theta), shares
+        order = self.loss.order(self.y, raw)
+        shares = self.groups.shares(order)
+        if self.loss.orders_by_value:
+            total = weighted_sum(order, shares)
+        else:
+            total = self.loss.total(self.y, raw, shares)
+        return total + self.ridge(theta), shares
 
     def value_and_subgradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return F, and one of its subgradients (of Clarke, where F is not convex)."""
@@ -288,7 +294,9 @@ def _features(X: Any) -> Any:
         raise ValueError(f"X has dtype {X.dtype}; needed numbers: encode categories first")
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
-    if not np.isfinite(stored).all():
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_finite = np.isfinite(stored.sum())  # a sum needs no memory, but it may overflow
+    if not (is_finite or np.isfinite(stored).all()):
         raise ValueError(
             "X holds NaN or infinity; needed finite numbers: impute or drop those rows"
         )

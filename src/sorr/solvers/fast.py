@@ -21,6 +21,7 @@ from sorr.solvers.symmetric import solve_symmetric
 __all__ = ["MEMORY", "Point", "descend", "evaluate", "newton_metric"]
 
 MEMORY = 8  # steps that are remembered
+_ALMOST = 1e-2  # decrease promised at a start that is nearly there, relative to the objective
 _ARMIJO = 1e-4
 _WIDTHS = (0.5, 0.1)  # of rounded corners, relative to the mean loss
 _LONG = 5000  # rows from which on predictions are kept in float32: exponentials take a fifth
@@ -198,6 +199,11 @@ def _sampled_start(
     if 2 * wanted < objective.n_samples:
         sample = subsample(objective, wanted, rng, precaution=0.0)
     here = evaluate(sample, point.theta)
+    if sample is not objective and point.theta.any():
+        gradient = objective.subgradient_at(point.raw, point.theta, point.shares).ravel()
+        metric = newton_metric(sample, here)
+        if gradient @ metric(gradient) < _ALMOST * point.value:  # a sample knows no better
+            return point, metric
     for _ in range(8 if sample is not objective else 0):
         gradient = sample.subgradient_at(here.raw, here.theta, here.shares)
         solve = newton_metric(sample, here)

@@ -43,6 +43,7 @@ _SHORT = 1000  # rows up to which a fast phase does not pay
 _LONG = 50_000  # rows from which on Newton steps around corners are cheaper than wide bands
 _SLOW = 0.1  # share of the gap that is left after a step when it is time for larger ones
 _NEAR_CONSTANT = 1e-3  # relative distance at which the constant model is tried
+_CHEAP = 128  # parameters up to which a Newton step for the last digits is hardly noticed
 _ROUNDING = 1e-14  # relative difference of two values of the same
 _WIDTHS = (1e-2, 1e-3, 1e-4)  # of corners and cuts, relative to the mean loss, without matrices
 
@@ -197,9 +198,10 @@ def polish(objective: RankedRangeObjective, point: Point) -> Point:
     """Return a certified point after one Newton step more, where that brings out all digits.
 
     A gap of 1e-12 in the objective leaves parameters right to about 1e-6 only. The step is taken
-    where nothing is ranked and the loss is smooth, if it makes the gradient smaller.
+    where nothing is ranked, the loss is smooth and parameters are few, if it makes the gradient
+    smaller.
     """
-    if not isinstance(step := _steps(objective), _Newton):
+    if not isinstance(step := _steps(objective), _Newton) or objective.n_parameters > _CHEAP:
         return point
     theta = step(point)[0]
     if not np.isfinite(theta).all():
