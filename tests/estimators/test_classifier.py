@@ -166,10 +166,11 @@ def test_balanced_class_weights_are_those_of_scikit_learn():
     X, y, _ = wrong_labels()
     y[:80] = "no"
     ours = robust(m=0, class_weight="balanced").fit(X, y)
-    n, share = len(y), np.array([(y == c).mean() for c in ("no", "yes")])
-    assert_allclose(share * n / (2 * share), n / 2)
-    peer = LogisticRegression(C=100.0 / n, class_weight="balanced", tol=1e-10).fit(X, y)
+    peer = LogisticRegression(C=100.0 / len(y), class_weight="balanced", tol=1e-10).fit(X, y)
     assert_allclose(ours.coef_, peer.coef_, rtol=1e-5)
+    weight = np.where(y == "no", 2.0, 1.0)  # balanced by mass: weights of a class cancel
+    heavy = robust(m=0, class_weight="balanced").fit(X, y, sample_weight=weight)
+    assert_allclose(heavy.coef_, ours.coef_, rtol=1e-5)
 
 
 # -- what a fit tells ---------------------------------------------------------------------------
@@ -359,3 +360,50 @@ def test_a_fit_that_did_not_end_says_so():
     X, y, _ = wrong_labels(n=200, noise=1.0)
     with pytest.warns(NotConvergedWarning, match="max_iter"):
         robust(m=0.2, k=0.5, max_iter=1, tol=1e-12).fit(X, y)
+
+
+# -- m="auto" -----------------------------------------------------------------------------------
+
+
+def flipped(n=1200, seed=0):
+    """Return rows of two classes of which a fifth of the second is called the first."""
+    X, y, _ = wrong_labels(n=n, rate=0.0, seed=seed, noise=0.0)
+    wrong = (y == "yes") & (np.random.default_rng(seed).random(n) < 0.2)
+    return X, np.where(wrong, "no", y), wrong
+
+
+def test_auto_drops_what_the_estimate_says_and_finds_the_wrong_labels():
+    X, y, wrong = flipped()
+    model = robust(m="auto", C=1e4).fit(X, y)
+    assert_array_equal(model.m_, model.share_.drop_)
+    assert_allclose(model.m_, [wrong.sum(), 0], atol=0.15 * wrong.sum())
+    assert model.outlier_mask_[wrong].mean() > 0.9
+    assert not hasattr(robust().fit(X, y), "share_")
+
+
+def test_auto_pooled_drops_as_many_in_all():
+    X, y, _ = flipped()
+    model = robust(m="auto", ranking="pooled").fit(X, y)
+    assert model.m_ == model.share_.drop_.sum()
+
+
+def test_auto_with_weights_that_are_no_numbers_of_copies():
+    X, y, wrong = flipped()
+    weight = np.random.default_rng(0).uniform(0.5, 1.5, size=len(y))
+    model = robust(m="auto").fit(X, y, sample_weight=weight)
+    assert_allclose(model.m_[0], weight[wrong].sum(), rtol=0.25)
+    pooled = robust(m="auto", ranking="pooled").fit(X, y, sample_weight=weight)
+    assert_allclose(pooled.m_, model.m_.sum(), rtol=1e-6)
+
+
+def test_auto_gives_the_same_bytes_whatever_the_number_of_jobs():
+    X, y, _ = flipped()
+    one, two = (robust(m="auto", n_jobs=jobs).fit(X, y) for jobs in (1, 2))
+    assert one.coef_.tobytes() == two.coef_.tobytes()
+    assert one.share_.score_.tobytes() == two.share_.score_.tobytes()
+
+
+def test_a_refit_forgets_the_share():
+    X, y, _ = flipped(n=300)
+    model = robust(m="auto").fit(X, y)
+    assert not hasattr(model.set_params(m=0.1).fit(X, y), "share_")

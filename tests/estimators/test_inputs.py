@@ -76,6 +76,7 @@ def test_wrong_data_is_refused(data, message):
         ({"n_starts": 0}, "needed an int, 1 or more"),
         ({"k_schedule": "paper"}, "needed a KSchedule"),
         ({"class_weight": "balance"}, "balanced"),
+        ({"class_weight": {"yes": 0.0}}, "gives a class no positive weight"),
         ({"fit_intercept": "no"}, "needed True or False"),
         ({"certify": 1}, "needed True or False"),
         ({"warm_start": 1}, "needed True or False"),

@@ -8,7 +8,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
-from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
@@ -22,10 +21,11 @@ from sorr.estimators.base import (
     check_choice,
     restored,
 )
-from sorr.estimators.ranks import pooled_ends, within_class_ends
+from sorr.estimators.ranks import class_factors, pooled_ends, within_class_ends
 from sorr.estimators.share import OutlierShare, estimate_outlier_share
 from sorr.estimators.targets import encode, loss_of_classes
 from sorr.losses import Loss
+from sorr.ranked import Mass
 from sorr.solvers import KSchedule, Minimum
 
 __all__ = ["RankedRangeClassifier"]
@@ -212,8 +212,8 @@ class RankedRangeClassifier(ClassifierMixin, RankedRangeLinear):
             index = np.searchsorted(classes, rows.y)
             if len(classes) < 2:
                 raise ValueError(
-                    f"y holds one class only, {classes.tolist()[0]!r}, in the rows that count; needed two "
-                    "classes or more"
+                    f"y holds one class only, {classes.tolist()[0]!r}, in the rows that count; "
+                    "needed two classes or more"
                 )
             self._learn_classes(rows, classes, index)
         return self
@@ -223,22 +223,18 @@ class RankedRangeClassifier(ClassifierMixin, RankedRangeLinear):
     ) -> None:
         check_choice("ranking", self.ranking, _RANKINGS)
         loss = loss_of_classes(self.loss, len(classes))
-        factor = None
-        if self.class_weight is not None:
-            factor = np.asarray(
-                compute_class_weight(self.class_weight, classes=classes, y=rows.y), np.float64
-            )
+        masses: npt.NDArray[Any] = np.bincount(index, rows.weight, len(classes))
+        factor = class_factors(self.class_weight, rows.y, classes, masses)
         is_pooled = self.ranking == "pooled"
         if is_pooled and factor is not None:
-            mass = factor[index] if rows.weight is None else factor[index] * rows.weight
-            rows, factor = rows._replace(weight=mass), None
+            weight = factor[index] if rows.weight is None else factor[index] * rows.weight
+            rows, masses, factor = rows._replace(weight=weight), masses * factor, None
         m, start = self.m, None
         self.__dict__.pop("share_", None)
         if isinstance(m, str):
             check_choice("m", m, ("auto",))
             self.share_ = self._estimate(rows)
             m, start = self._drops(self.share_), self.share_.theta_
-        masses = np.bincount(index, rows.weight, len(classes))
         if rows.is_whole:
             masses = np.rint(masses).astype(np.int64)
         names = classes.tolist()
@@ -273,12 +269,13 @@ class RankedRangeClassifier(ClassifierMixin, RankedRangeLinear):
 
     def _drops(self, share: OutlierShare) -> Any:
         """Return how many rows to drop: of each class, or of all if they are ranked together."""
+        drops = [mass if isinstance(mass, int) else Mass(mass) for mass in share.drop_.tolist()]
         if self.ranking == "pooled":
-            return int(share.drop_.sum())
-        return dict(zip(share.classes_.tolist(), share.drop_.tolist(), strict=True))
+            return sum(drops) if share.drop_.dtype.kind == "i" else Mass(sum(drops))
+        return dict(zip(share.classes_.tolist(), drops, strict=True))
 
     def _stored_coef(self) -> FloatArray:
-        coef = np.asarray(self.coef_).T
+        coef = np.asarray(self.coef_, dtype=np.float64).T
         return coef[:, 0] if coef.shape[1] == 1 else coef
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -360,8 +357,8 @@ class RankedRangeClassifier(ClassifierMixin, RankedRangeLinear):
         is_known = np.isin(labels, self.classes_)
         if not is_known.all():
             raise ValueError(
-                f"y holds {labels[~is_known].tolist()[0]!r}, which is none of the classes of the fit; "
-                f"needed {', '.join(map(repr, self.classes_.tolist()))}"
+                f"y holds {labels[~is_known].tolist()[0]!r}, which is none of the classes of the "
+                f"fit; needed {', '.join(map(repr, self.classes_.tolist()))}"
             )
         return np.asarray(np.searchsorted(self.classes_, labels))
 

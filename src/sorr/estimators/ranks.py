@@ -1,4 +1,4 @@
-"""Ranks as users give them, in rows or mass of each group that is ranked by itself."""
+"""Ranks and class weights as users give them, in rows or mass of each group that is ranked."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils import compute_class_weight
 
 from sorr.ranked import RankedRange
 
-__all__ = ["Ends", "pooled_ends", "within_class_ends"]
+__all__ = ["Ends", "class_factors", "pooled_ends", "within_class_ends"]
 
 FloatArray = npt.NDArray[np.float64]
 Masses = npt.NDArray[Any]
@@ -21,6 +22,23 @@ class Ends(NamedTuple):
 
     m: FloatArray
     k: FloatArray
+
+
+def class_factors(
+    class_weight: Any, y: npt.NDArray[Any], classes: npt.NDArray[Any], masses: Masses
+) -> FloatArray | None:
+    """Return what `class_weight` multiplies the mass of each class by; None if nothing."""
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, str) and class_weight == "balanced":  # by mass, not by rows
+        return np.asarray(masses.sum() / (len(classes) * masses))
+    factors = np.asarray(compute_class_weight(class_weight, classes=classes, y=y), np.float64)
+    if not (np.isfinite(factors).all() and (factors > 0).all()):
+        raise ValueError(
+            f"class_weight={class_weight!r} gives a class no positive weight; needed a number "
+            "above 0 for each class: leave out the rows of a class that should not count"
+        )
+    return factors
 
 
 def pooled_ends(m: Any, k: Any, masses: Masses, classes: Sequence[Any] = ()) -> Ends:
