@@ -1,0 +1,230 @@
+"""The classical aggregate losses under their own names: special cases of the ranked range."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from typing import Any, Literal, TypeAlias, overload
+
+from sorr.estimators import RankedRangeClassifier, RankedRangeRegressor
+from sorr.ranked import RankedRange
+
+__all__ = ["average", "average_top_k", "maximum", "median", "trimmed"]
+
+Estimator: TypeAlias = RankedRangeClassifier | RankedRangeRegressor
+Task: TypeAlias = Literal["classification", "regression"]
+
+_TASKS = {"classification": RankedRangeClassifier, "regression": RankedRangeRegressor}
+_NEARLY = 1e-8  # from one half to the fractions that stand for the middle ranks
+
+
+@overload
+def average(task: Literal["classification"] = ..., **options: Any) -> RankedRangeClassifier: ...
+@overload
+def average(task: Literal["regression"], **options: Any) -> RankedRangeRegressor: ...
+def average(task: Task = "classification", **options: Any) -> Estimator:
+    """Return an estimator that minimises the average loss: ranks 1 to n.
+
+    With the logistic loss this is ``LogisticRegression(C=C / n_samples)``, with the squared loss
+    ``Ridge(alpha=n_samples / (2 * C))``.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}, default="classification"
+    **options
+        Of `RankedRangeClassifier` or `RankedRangeRegressor`, but for m and k.
+
+    Returns
+    -------
+    RankedRangeClassifier or RankedRangeRegressor
+        Not fitted.
+
+    Examples
+    --------
+    >>> average(loss="hinge", C=10.0)
+    RankedRangeClassifier(C=10.0, loss='hinge', m=0, ranking='pooled')
+    """
+    return _build("average", task, RankedRange.average(), options)
+
+
+@overload
+def maximum(task: Literal["classification"] = ..., **options: Any) -> RankedRangeClassifier: ...
+@overload
+def maximum(task: Literal["regression"], **options: Any) -> RankedRangeRegressor: ...
+def maximum(task: Task = "classification", **options: Any) -> Estimator:
+    """Return an estimator that minimises the largest loss: rank 1.
+
+    One wrong label sets the model. Where the classes overlap, the minimum is a constant model.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}, default="classification"
+    **options
+        Of `RankedRangeClassifier` or `RankedRangeRegressor`, but for m and k.
+
+    Returns
+    -------
+    RankedRangeClassifier or RankedRangeRegressor
+        Not fitted.
+
+    See Also
+    --------
+    RobustMaxClassifier : The maximum after some slack, which outliers may use.
+
+    References
+    ----------
+    S. Shalev-Shwartz, Y. Wexler, "Minimizing the maximal loss: how and why", ICML 2016.
+
+    Examples
+    --------
+    >>> maximum("regression", loss="absolute")
+    RankedRangeRegressor(k=1, loss='absolute', m=0)
+    """
+    return _build("maximum", task, RankedRange.maximum(), options)
+
+
+@overload
+def average_top_k(
+    k: int | float, task: Literal["classification"] = ..., **options: Any
+) -> RankedRangeClassifier: ...
+@overload
+def average_top_k(
+    k: int | float, task: Literal["regression"], **options: Any
+) -> RankedRangeRegressor: ...
+def average_top_k(k: int | float, task: Task = "classification", **options: Any) -> Estimator:
+    """Return an estimator that minimises the average of the k largest losses: ranks 1 to k.
+
+    Also known as conditional value at risk; with the hinge it is the nu-SVM.
+
+    Parameters
+    ----------
+    k : int or float
+        A count, or a fraction strictly between 0 and 1.
+    task : {"classification", "regression"}, default="classification"
+    **options
+        Of `RankedRangeClassifier` or `RankedRangeRegressor`, but for m and k.
+
+    Returns
+    -------
+    RankedRangeClassifier or RankedRangeRegressor
+        Not fitted.
+
+    References
+    ----------
+    Y. Fan, S. Lyu, Y. Ying, B. Hu, "Learning with average top-k loss", NeurIPS 2017.
+
+    Examples
+    --------
+    >>> average_top_k(0.5)
+    RankedRangeClassifier(k=0.5, m=0, ranking='pooled')
+    """
+    return _build("average_top_k", task, RankedRange.average_top(k), options)
+
+
+@overload
+def median(task: Literal["classification"] = ..., **options: Any) -> RankedRangeClassifier: ...
+@overload
+def median(task: Literal["regression"], **options: Any) -> RankedRangeRegressor: ...
+def median(task: Task = "classification", **options: Any) -> Estimator:
+    r"""Return an estimator that minimises the median loss: the middle rank, or the middle two.
+
+    In regression with the squared loss this is the least median of squares. Of classes, the
+    median of each is taken: half of all rows could be a whole class, which would then be ignored;
+    ``ranking="pooled"`` is refused unless the classes are of equal size.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}, default="classification"
+    **options
+        Of `RankedRangeClassifier` or `RankedRangeRegressor`, but for m and k.
+
+    Returns
+    -------
+    RankedRangeClassifier or RankedRangeRegressor
+        Not fitted.
+
+    Notes
+    -----
+    The ranks of the median, :math:`m = \lfloor (n + 1) / 2 \rfloor - 1` and
+    :math:`k = \lceil (n + 1) / 2 \rceil`, depend on n, which is not known before the fit. Since m
+    is rounded down and k up, the fractions :math:`1/2 - \epsilon` and :math:`1/2 + \epsilon` give
+    just these: for even n, :math:`n / 2 - \epsilon n` and :math:`n / 2 + \epsilon n` become
+    :math:`n / 2 - 1` and :math:`n / 2 + 1`; for odd n, :math:`(n \mp 1) / 2 \pm (1/2 - \epsilon n)`
+    become :math:`(n - 1) / 2` and :math:`(n + 1) / 2`, as long as :math:`\epsilon n \le 1/2`.
+    With :math:`\epsilon = 10^{-8}` that holds for up to fifty million rows.
+
+    References
+    ----------
+    P. J. Rousseeuw, "Least median of squares regression", JASA 1984.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.arange(21.0)
+    >>> y = np.where(x < 13, 2 * x, -50.0)
+    >>> model = median("regression", C=1e8, random_state=0).fit(x[:, None], y)
+    >>> model.m_, model.k_, model.coef_.round(3)
+    (array([10.]), array([11.]), array([2.]))
+    """
+    if task == "classification":
+        options = {"ranking": "within_class"} | options
+    return _build("median", task, RankedRange(0.5 - _NEARLY, 0.5 + _NEARLY), options)
+
+
+@overload
+def trimmed(
+    m: int | float, task: Literal["classification"] = ..., **options: Any
+) -> RankedRangeClassifier: ...
+@overload
+def trimmed(
+    m: int | float, task: Literal["regression"], **options: Any
+) -> RankedRangeRegressor: ...
+def trimmed(m: int | float, task: Task = "classification", **options: Any) -> Estimator:
+    """Return an estimator that minimises the average of all but the m largest losses.
+
+    Ranks m + 1 to n. In regression with the squared loss these are least trimmed squares.
+
+    Parameters
+    ----------
+    m : int or float
+        A count, or a fraction strictly between 0 and 1.
+    task : {"classification", "regression"}, default="classification"
+    **options
+        Of `RankedRangeClassifier` or `RankedRangeRegressor`, but for m and k.
+
+    Returns
+    -------
+    RankedRangeClassifier or RankedRangeRegressor
+        Not fitted.
+
+    Examples
+    --------
+    >>> trimmed(5)
+    RankedRangeClassifier(m=5, ranking='pooled')
+    >>> trimmed(0.2, ranking="within_class")
+    RankedRangeClassifier(m=0.2)
+    """
+    return _build("trimmed", task, RankedRange.trimmed(m), options)
+
+
+def _build(name: str, task: object, ranks: RankedRange, options: dict[str, Any]) -> Estimator:
+    """Return the estimator of a task, with ranks by name and options that are checked."""
+    if not isinstance(task, str) or task not in _TASKS:
+        close = difflib.get_close_matches(str(task), _TASKS)
+        hint = f"did you mean {close[0]!r}?" if close else f"needed one of {', '.join(_TASKS)}"
+        raise ValueError(f"task={task!r} is not known; {hint}")
+    kind = _TASKS[task]
+    known = [option for option in inspect.signature(kind).parameters if option not in ("m", "k")]
+    for option in options:
+        if option in ("m", "k"):
+            raise TypeError(
+                f"{option} is given to {name}, which says itself which ranks to keep; leave it "
+                f"out, or use {kind.__name__}"
+            )
+        if option not in known:
+            close = difflib.get_close_matches(option, known)
+            hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(known)}"
+            raise TypeError(f"{kind.__name__} has no parameter {option}; {hint}")
+    if task == "classification":
+        options = {"ranking": "pooled"} | options
+    return kind(m=ranks.m, k=ranks.k, **options)

@@ -1,0 +1,346 @@
+"""The robust maximum loss: the largest loss after slack that outliers may use."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from sorr.baselines.problem import Found, SlackProblem
+from sorr.baselines.slack import as_budget, as_norm, pour
+from sorr.baselines.span import in_own_span
+from sorr.estimators.base import FloatArray, RankedRangeLinear, Rows, restored
+from sorr.estimators.notices import ConstantModelWarning, NotConvergedWarning
+from sorr.estimators.targets import encode, loss_of_classes
+from sorr.losses import Loss
+from sorr.solvers import Status
+from sorr.solvers.base import check_limits
+
+__all__ = ["RobustMaxClassifier"]
+
+_MOST = 5000  # parameters: a matrix of them is factorised in each step
+
+
+class RobustMaxClassifier(ClassifierMixin, RankedRangeLinear):
+    r"""A linear classifier that minimises the largest loss after slack for outliers.
+
+    .. math:: \min_{w, b} \; \min_{\xi \ge 0, \, \|\xi\| \le K} \; \max_i \;
+        \big( s_i(w, b) - \xi_i \big) + \frac{\|w\|^2}{2C}
+
+    :math:`s_i` is the loss of row i, and :math:`\xi_i` the slack it may subtract, out of a budget
+    of K for all rows. Hu et al. compare with a relaxation of the robust maximum of Shalev-Shwartz
+    and Wexler, in which slack variables stand for indicators of outliers and the l2 norm for the
+    l1 norm, and print no formula: this is our reading of it. Slack is subtracted, since that makes
+    the problem convex in all variables at once; for losses in [0, 1], and slack of 0 or 1, it is
+    the maximum over the rows that are no outliers. ``norm="l2"`` is the relaxation compared with,
+    ``norm="l1"`` keeps the original norm.
+
+    With K=0 this is the maximum loss, and as K grows it tends to the average loss. Outliers count
+    less than in the one, and more than if they were left out: see `RankedRangeClassifier`.
+
+    Parameters
+    ----------
+    K : float, default=1.0
+        The budget: the largest norm of all slack, in units of the loss. Since each row may have
+        some, the budget for the same model grows with their number, as n for the l1 norm and as
+        its root for the l2 norm.
+    norm : {"l1", "l2"}, default="l2"
+        How slack is measured.
+    loss : str or Loss, default="logistic"
+        The individual loss: "logistic", which stands for "softmax" if there are more than two
+        classes; for two classes also "hinge", "squared_hinge", "modified_huber" or
+        "smooth_hinge".
+    C : float, default=1e4
+        The inverse strength of the ridge.
+    fit_intercept : bool, default=True
+        Whether there is an intercept.
+    tol : float, default=1e-6
+        The certified gap to reach.
+    max_iter : int, default=200
+        How many steps of the interior point method to take at most.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray of shape (n_classes,)
+    objective_ : float
+        What was minimised, at the solution. Negative where slack is more than there is to lose.
+    gap_ : float
+        By how much the objective could be lowered at most, as certified by a dual bound on all
+        rows, relative to its distance from that of losses which are all zero.
+    status_ : sorr.solvers.Status
+        How the solver ended; ``status_.sentence`` says it in words.
+    n_iter_ : int
+        The number of steps.
+    threshold_ : float
+        The largest loss after slack.
+    losses_ : ndarray of shape (n_samples,)
+        The loss of each row; NaN for rows of no weight.
+    slack_ : ndarray of shape (n_samples,)
+        What each loss exceeds the threshold by; zero for rows of no weight.
+    outlier_mask_ : ndarray of bool of shape (n_samples,)
+        The rows with slack, up to the tolerance.
+    n_features_in_, feature_names_in_
+        As in all of scikit-learn.
+
+    See Also
+    --------
+    sorr.baselines.maximum : The same without slack.
+    sorr.baselines.robust_maximum : The loss by itself.
+
+    Notes
+    -----
+    The slack that is worth most is :math:`\xi_i = (s_i - t)_+`, with the threshold t at which it
+    uses up the budget, and t is the value: a convex function of the losses. The problem over all
+    parameters is solved by a primal-dual interior point method, whose weights of the rows give the
+    bound. Each step factorises a matrix as large as the number of coefficients, or of rows if
+    there are fewer of these.
+
+    References
+    ----------
+    S. Shalev-Shwartz, Y. Wexler, "Minimizing the maximal loss: how and why", ICML 2016, on
+    robustness.
+
+    S. Hu, Y. Ying, X. Wang, S. Lyu, "Learning by minimizing the sum of ranked range", NeurIPS
+    2020, section 3.2: the Robust_Max loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 2))
+    >>> y = X[:, 0] > 0
+    >>> worst = X[:, 0].argmax()
+    >>> y[worst] = False
+    >>> model = RobustMaxClassifier(K=4.0, norm="l1").fit(X, y)
+    >>> bool(model.slack_.argmax() == worst), model.gap_ <= 1e-6
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        K: float = 1.0,
+        *,
+        norm: Literal["l1", "l2"] = "l2",
+        loss: str | Loss = "logistic",
+        C: float = 1e4,
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 200,
+    ) -> None:
+        self.K = K
+        self.norm = norm
+        self.loss = loss
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RobustMaxClassifier:
+        """Fit the model.
+
+        If anything goes wrong, an interruption included, the estimator stays as it was.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels of any kind.
+        sample_weight : array-like of shape (n_samples,), optional
+            The mass of each row: a row of weight two is two copies of it, each with slack.
+
+        Returns
+        -------
+        self
+        """
+        with restored(self):
+            rows = self._rows(X, y, sample_weight)
+            check_classification_targets(rows.y)
+            classes, index = np.unique(rows.y, return_inverse=True)
+            if len(classes) < 2:
+                raise ValueError(
+                    f"y holds one class only, {classes.tolist()[0]!r}, in the rows that count; "
+                    "needed two classes or more"
+                )
+            self._learn_classes(rows, classes, index)
+        return self
+
+    def _learn_classes(
+        self, rows: Rows, classes: npt.NDArray[Any], index: npt.NDArray[np.intp]
+    ) -> None:
+        budget, power = as_budget(self.K), as_norm(self.norm)
+        check_limits(self.tol, self.max_iter)
+        loss = loss_of_classes(self.loss, 2)  # refuses what is no loss over classes at all
+        if len(classes) > 2:
+            if not _takes_many(self.loss):
+                raise ValueError(
+                    f"Only binary classification is supported by loss={self.loss!r}, and y holds "
+                    f"{len(classes)} classes; needed 'logistic': or use OneVsRestClassifier"
+                )
+            loss = loss_of_classes(self.loss, len(classes))
+        n, d = rows.X.shape
+        size = min(n, d) * (len(classes) if len(classes) > 2 else 1)
+        if size > _MOST:
+            raise ValueError(
+                f"{n} rows of {d} features make for a matrix of {size} parameters; needed "
+                f"{_MOST} at most: select features, or use sorr.baselines.average_top_k"
+            )
+        features, restore = in_own_span(rows.X)
+        problem = SlackProblem(
+            features,
+            encode(loss, index),
+            loss,
+            mass=np.ones(n) if rows.weight is None else rows.weight,
+            budget=budget,
+            power=power,
+            C=self.C,
+            fit_intercept=self.fit_intercept,
+        )
+        found = problem.minimise(tol=self.tol, max_iter=self.max_iter)
+        self._keep_found(rows, problem, found)
+        r = features.shape[1]
+        self.classes_ = classes
+        self.coef_ = np.atleast_2d(restore(found.theta[:r]).T)
+        self.intercept_ = np.atleast_1d(
+            found.theta[r] if self.fit_intercept else np.zeros(found.theta.shape[1:])
+        )
+        if len(self.intercept_) > 1:  # a constant added to all of them changes nothing
+            self.intercept_ = self.intercept_ - self.intercept_.mean()
+
+    def _keep_found(self, rows: Rows, problem: SlackProblem, found: Found) -> None:
+        losses = problem.maximum.losses(problem.maximum.raw_prediction(found.theta))
+        poured = pour(losses, problem.budget, problem.power, problem.mass)
+        self.threshold_ = poured.threshold
+        self.losses_ = rows.spread(losses, np.nan)
+        self.slack_ = rows.spread(poured.slack, 0.0)
+        self.outlier_mask_ = self.slack_ > self.tol * max(1.0, float(self.slack_.max()))
+        self.objective_, self.gap_, self.n_iter_ = found.value, found.gap, max(found.n_iter, 1)
+        self.status_ = Status.OPTIMAL if found.gap <= self.tol else Status.UNCERTIFIED
+        if found.is_constant:
+            self.status_ = Status.CONSTANT_MODEL
+            warnings.warn(
+                ConstantModelWarning(
+                    "Constant model: no coefficients lower the largest loss after slack, so that "
+                    f"every row is predicted alike; raise K={self.K:g}, since little slack leaves "
+                    "the model to the worst few rows, unless the features say nothing of y."
+                ),
+                stacklevel=4,
+            )
+        elif self.status_ is Status.UNCERTIFIED:
+            warnings.warn(
+                NotConvergedWarning(
+                    f"Not converged (gap {found.gap:.1g}) in {found.n_iter} steps: the objective "
+                    "may or may not be far from its minimum; scale the columns of X, lower C, or "
+                    "raise tol or max_iter."
+                ),
+                stacklevel=4,
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = _takes_many(self.loss)
+        return tags
+
+    def _stored_coef(self) -> FloatArray:
+        coef = np.asarray(self.coef_, dtype=np.float64).T
+        return coef[:, 0] if coef.shape[1] == 1 else coef
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the raw predictions.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            With two classes, positive where the second is more likely.
+        """
+        return self._raw_prediction(X)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class of each row.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        raw = self._raw_prediction(X)
+        best = (raw > 0).astype(np.intp) if raw.ndim == 1 else raw.argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    @available_if(lambda self: _has_probability(self))
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class: for smooth losses only.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        raw = self._raw_prediction(X)
+        loss = loss_of_classes(self.loss, len(self.classes_))
+        return np.asarray(loss.probability(raw), dtype=np.float64)
+
+    def outlier_score(self, X: Any, y: Any) -> FloatArray:
+        """Return by how much the loss of each row exceeds the threshold.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels that were seen in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Above zero for a row that would take slack; the larger, the more suspect.
+        """
+        raw = self._raw_prediction(X)
+        labels = column_or_1d(y)
+        if len(labels) != len(raw):
+            raise ValueError(
+                f"X has {len(raw)} rows, y {len(labels)}; needed one label for each row"
+            )
+        is_known = np.isin(labels, self.classes_)
+        if not is_known.all():
+            raise ValueError(
+                f"y holds {labels[~is_known].tolist()[0]!r}, which is none of the classes of the "
+                f"fit; needed {', '.join(map(repr, self.classes_.tolist()))}"
+            )
+        loss = loss_of_classes(self.loss, len(self.classes_))
+        index = np.searchsorted(self.classes_, labels)
+        return np.asarray(loss.value(encode(loss, index), raw) - self.threshold_)
+
+
+def _takes_many(loss: Any) -> bool:
+    """Tell whether a loss has a form for more than two classes that the solver can take."""
+    try:
+        return loss_of_classes(loss, 3).has_pieces
+    except (TypeError, ValueError):
+        return False
+
+
+def _has_probability(estimator: RobustMaxClassifier) -> bool:
+    many = hasattr(estimator, "classes_") and len(estimator.classes_) > 2
+    if not loss_of_classes(estimator.loss, 3 if many else 2).has_probability:
+        raise AttributeError(
+            f"predict_proba is not available for loss={estimator.loss!r}; needed a smooth loss, "
+            "such as 'logistic': or use CalibratedClassifierCV"
+        )
+    return True
