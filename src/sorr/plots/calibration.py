@@ -1,0 +1,289 @@
+"""Whether predicted probabilities are frequencies: on all rows, and on the rows that were kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from sorr.plots.canvas import DROPPED, INK, KEPT, place_legend, take_axes
+from sorr.plots.fitted import label_index, left_out_rows, name_of, take_apart
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.lines import Line2D
+
+__all__ = ["CalibrationDisplay", "ReliabilityCurve"]
+
+FloatArray = npt.NDArray[np.float64]
+Strategy = Literal["uniform", "quantile"]
+
+_NORMAL = 1.959964  # standard errors on either side that hold 95 % of a normal distribution
+
+
+class ReliabilityCurve(NamedTuple):
+    """What was predicted in each bin of probability, and what was there."""
+
+    predicted: FloatArray
+    """The mean probability of the rows of a bin."""
+
+    observed: FloatArray
+    """The share of them that has the label."""
+
+    n_rows: npt.NDArray[np.int64]
+    """How many rows they are; empty bins are left out."""
+
+    def interval(self) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of the 95 % interval of each share (Wilson, 1927)."""
+        n, share, z = self.n_rows, self.observed, _NORMAL
+        centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+        half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+        return np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
+
+
+class CalibrationDisplay:
+    """How often a label is there when it is predicted with a given probability.
+
+    The curve over all rows takes the labels as they are. Wrong labels bend it: where one in ten
+    is flipped, a perfect model that says 0.99 finds the label in 90 % of the rows. The curve over
+    the rows that were kept errs the other way, because the rows left out are those that disagree
+    with the model. If nothing but wrong labels was left out, the second curve is the one to read;
+    in general the truth is between the two, and rows with checked labels are better than either.
+
+    Parameters
+    ----------
+    all_rows : ReliabilityCurve
+        The curve over all rows.
+    kept_rows : ReliabilityCurve, optional
+        The curve over the rows that were kept.
+    pos_label : label, optional
+        Which label it is about.
+    name : str, optional
+        The name of the model, for the title.
+
+    Attributes
+    ----------
+    ax_, figure_ : Axes, Figure
+        What was drawn on.
+    line_ : Line2D
+        The curve over all rows.
+    kept_line_ : Line2D or None
+        The curve over the rows that were kept.
+
+    See Also
+    --------
+    sklearn.calibration.CalibrationDisplay : The curve over all rows alone.
+
+    Examples
+    --------
+    >>> y_true, y_prob = [0, 0, 1, 1, 0], [0.1, 0.2, 0.8, 0.9, 0.9]
+    >>> left_out = [False, False, False, False, True]
+    >>> display = CalibrationDisplay.from_predictions(
+    ...     y_true, y_prob, left_out=left_out, n_bins=2, strategy="uniform"
+    ... )
+    >>> display.line_.get_ydata().round(2), display.kept_line_.get_ydata().round(2)
+    (array([0.  , 0.67]), array([0., 1.]))
+    """
+
+    ax_: Axes
+    figure_: Figure | SubFigure
+    line_: Line2D
+    kept_line_: Line2D | None
+
+    def __init__(
+        self,
+        all_rows: ReliabilityCurve,
+        kept_rows: ReliabilityCurve | None = None,
+        *,
+        pos_label: Any = None,
+        name: str | None = None,
+    ) -> None:
+        self.all_rows, self.kept_rows = all_rows, kept_rows
+        self.pos_label, self.name = pos_label, name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: npt.ArrayLike,
+        *,
+        pos_label: Any = None,
+        n_bins: int = 10,
+        strategy: Strategy = "quantile",
+        name: str | None = None,
+        ax: Axes | None = None,
+        **options: Any,
+    ) -> Self:
+        """Draw the curves of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : fitted classifier
+            With `predict_proba`, or a pipeline that ends with one. If it has `outlier_score`, a
+            second curve leaves out the rows that the fit left out, or would have left out.
+        X : array-like of shape (n_samples, n_features)
+            The rows of the fit, or better new ones: a model knows the rows of its fit too well.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        pos_label : label, optional
+            Which label to look at: the second one by default. Has to be given where there are
+            more than two, and stands against all others.
+        n_bins : int, default=10
+            How many bins to cut the probabilities into.
+        strategy : {"quantile", "uniform"}, default="quantile"
+            Bins of as many rows each, or of the same width.
+        name : str, optional
+            What to call the model: its class by default.
+        ax : Axes, optional
+        **options
+            Passed on to `plot`.
+
+        Returns
+        -------
+        CalibrationDisplay
+        """
+        model = take_apart(estimator).model
+        if not hasattr(estimator, "predict_proba"):
+            raise ValueError(
+                f"this {name_of(model)} has no predict_proba; needed a classifier with a smooth "
+                "loss, such as loss='logistic'"
+            )
+        probability = np.asarray(estimator.predict_proba(X), dtype=np.float64)
+        classes = np.asarray(estimator.classes_).tolist()
+        if pos_label is None:
+            if len(classes) != 2:
+                raise ValueError(
+                    f"there are {len(classes)} classes; needed pos_label, the one to look at: "
+                    f"one of {', '.join(map(repr, classes))}"
+                )
+            pos_label = classes[1]
+        column = int(label_index([pos_label], classes)[0])
+        return cls.from_predictions(
+            label_index(y, classes) == column,
+            probability[:, column],
+            left_out=left_out_rows(estimator, X, y),
+            pos_label=pos_label,
+            n_bins=n_bins,
+            strategy=strategy,
+            name=name_of(model) if name is None else name,
+            ax=ax,
+            **options,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: npt.ArrayLike,
+        y_prob: npt.ArrayLike,
+        *,
+        left_out: npt.ArrayLike | None = None,
+        pos_label: Any = None,
+        n_bins: int = 10,
+        strategy: Strategy = "quantile",
+        name: str | None = None,
+        ax: Axes | None = None,
+        **options: Any,
+    ) -> Self:
+        """Draw the curves of predictions that are at hand.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Whether each row has the label: bools, or zeros and ones.
+        y_prob : array-like of shape (n_samples,)
+            The probability with which it was predicted.
+        left_out : array-like of bool of shape (n_samples,), optional
+            Rows to leave out of the second curve; without it there is none.
+        pos_label, n_bins, strategy, name, ax, **options
+            As in `from_estimator`.
+
+        Returns
+        -------
+        CalibrationDisplay
+        """
+        has_label, probability = np.asarray(y_true), np.asarray(y_prob, dtype=np.float64)
+        if not np.isin(has_label, (0, 1)).all():
+            raise ValueError("y_true holds other values than 0 and 1; pass y == label")
+        everything = _curve(has_label, probability, n_bins, strategy)
+        kept = None
+        stays = ~np.asarray(False if left_out is None else left_out, dtype=bool)
+        if left_out is not None and stays.any():
+            kept = _curve(has_label[stays], probability[stays], n_bins, strategy)
+        return cls(everything, kept, pos_label=pos_label, name=name).plot(ax=ax, **options)
+
+    def plot(self, ax: Axes | None = None, *, interval: bool = True) -> Self:
+        """Draw the curves, and the diagonal on which a calibrated model lies.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            New ones by default.
+        interval : bool, default=True
+            Whether to draw the 95 % interval of each share.
+
+        Returns
+        -------
+        CalibrationDisplay
+        """
+        self.ax_ = ax = take_axes(ax, "CalibrationDisplay.plot", (7.2, 4.6))
+        self.figure_ = ax.figure
+        ax.plot([0, 1], [0, 1], color=INK, linestyle=(0, (1, 2)), label="calibrated")
+        self.line_ = _draw(ax, self.all_rows, "all rows, as labelled", interval, DROPPED, "s", "--")
+        self.kept_line_ = None
+        if self.kept_rows is not None:
+            self.kept_line_ = _draw(ax, self.kept_rows, "rows kept", interval, KEPT, "o", "-")
+        label = "the label" if self.pos_label is None else f"label {self.pos_label!r}"
+        ax.set_xlabel(f"probability predicted for {label}")
+        ax.set_ylabel(f"share of rows with {label}")
+        ax.set_title("Calibration" + (f" of {self.name}" if self.name else ""))
+        ax.set_aspect("equal")
+        ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+        place_legend(ax, free_corner="lower right")
+        return self
+
+
+def _draw(
+    ax: Axes,
+    curve: ReliabilityCurve,
+    label: str,
+    interval: bool,
+    colour: str,
+    mark: str,
+    dashes: str,
+) -> Line2D:
+    (line,) = ax.plot(
+        curve.predicted,
+        curve.observed,
+        color=colour,
+        marker=mark,
+        linestyle=dashes,
+        markersize=5,
+        label=f"{label} ({curve.n_rows.sum()})",
+    )
+    if interval:
+        low, high = curve.interval()
+        ax.vlines(curve.predicted, low, high, color=colour, alpha=0.5, linewidth=1.5)
+    return line
+
+
+def _curve(
+    has_label: npt.NDArray[Any], probability: FloatArray, n_bins: int, strategy: str
+) -> ReliabilityCurve:
+    if not len(probability) or n_bins < 1:
+        raise ValueError(
+            f"{len(probability)} rows are given, and n_bins={n_bins}; needed one or more of both"
+        )
+    if strategy not in ("quantile", "uniform"):
+        raise ValueError(f"strategy={strategy!r} is unknown; needed 'quantile' or 'uniform'")
+    edges = np.linspace(0, 1, n_bins + 1)
+    if strategy == "quantile":
+        edges = np.quantile(probability, edges)
+    bins = np.searchsorted(edges[1:-1], probability)
+    count = np.bincount(bins, minlength=n_bins)
+    filled = count > 0
+    totals = [np.bincount(bins, sums, n_bins)[filled] for sums in (probability, has_label)]
+    n = count[filled]
+    return ReliabilityCurve(totals[0] / n, totals[1] / n, n)

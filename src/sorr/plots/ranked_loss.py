@@ -1,0 +1,280 @@
+"""The losses of all rows from the largest down, and what a ranked range makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from sorr.plots.canvas import need_matplotlib, scale_by_powers, tidy
+from sorr.plots.fitted import judge
+from sorr.plots.ranked_curve import draw_curve, rank
+from sorr.ranked import RankedRange
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+__all__ = ["RankedLossDisplay"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_COLUMNS = 3  # panels side by side
+
+
+class RankedLossDisplay:
+    """The losses of the rows, ranked, with the ranks that are dropped, kept and left aside.
+
+    The area under the curve between ranks m and k is what the model minimises. Where each class
+    is ranked by itself there is a panel for each.
+
+    Parameters
+    ----------
+    losses : array-like of shape (n_samples,)
+        The loss of each row.
+    m, k : array-like of shape (n_groups,)
+        The two ranks of each group, in rows, or in mass where rows have weights.
+    group : array-like of int of shape (n_samples,), optional
+        The group of each row, from 0; without it all rows are ranked together.
+    labels : sequence, optional
+        The names of the groups.
+    sample_weight : array-like of shape (n_samples,), optional
+        The mass of each row.
+    is_fit : bool, default=True
+        Whether these are the rows of the fit. Of new rows, `losses` are outlier scores.
+
+    Attributes
+    ----------
+    curves : tuple of RankedCurve
+        What is drawn, group by group.
+    axes_ : ndarray of Axes
+        The panels.
+    ax_, figure_ : Axes, Figure
+        The first panel, and what it is in.
+    lines_ : list of Line2D
+        The curve in each panel.
+    spans_ : list of dict of str to Patch
+        What is shaded in each panel: ``"dropped"``, ``"kept"`` and ``"left aside"``, those there
+        are.
+
+    Examples
+    --------
+    >>> display = RankedLossDisplay.from_losses([0.3, 9.0, 0.1, 0.7, 0.2], m=1, k=3)
+    >>> display.lines_[0].get_ydata()[:-1]
+    array([9. , 0.7, 0.3, 0.2, 0.1])
+    >>> display.curves[0].spans()
+    {'dropped': (0.0, 1.0), 'kept': (1.0, 3.0), 'left aside': (3.0, 5.0)}
+    """
+
+    axes_: npt.NDArray[np.object_]
+    ax_: Axes
+    figure_: Figure | SubFigure
+    lines_: list[Line2D]
+    spans_: list[dict[str, Patch]]
+
+    def __init__(
+        self,
+        losses: npt.ArrayLike,
+        m: npt.ArrayLike,
+        k: npt.ArrayLike,
+        *,
+        group: npt.ArrayLike | None = None,
+        labels: Sequence[Any] | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        is_fit: bool = True,
+    ) -> None:
+        values = np.asarray(losses, dtype=np.float64)
+        place = np.zeros(len(values), int) if group is None else np.asarray(group)
+        mass = np.ones(len(values)) if sample_weight is None else np.asarray(sample_weight, float)
+        ends = list(zip(np.atleast_1d(m), np.atleast_1d(k), strict=True))
+        names = [None] * len(ends) if labels is None else list(labels)
+        self.is_fit, self.has_weights = is_fit, sample_weight is not None
+        counts = (mass > 0) & ~np.isnan(values)  # without weight no rank, nor a loss after fit
+        self.curves = tuple(
+            rank(names[i], values[rows], mass[rows], float(low), float(high))
+            for i, (low, high) in enumerate(ends)
+            if (rows := counts & (place == i)).any()
+        )
+        if not self.curves:
+            raise ValueError("no row has a loss and a weight; needed one at least")
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: npt.ArrayLike | None = None,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        ax: Axes | Iterable[Axes] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Draw the losses of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            A classifier or regressor of `sorr`. Of a pipeline the last step is taken, of a search
+            the best model.
+        X : array-like of shape (n_samples, n_features), optional
+            Rows to look at: those of the fit, which are recognised by their losses, or new ones,
+            of which the outlier score is drawn: the loss, less the largest that was kept in the
+            fit. Without it the rows of the fit are drawn.
+        y : array-like of shape (n_samples,), optional
+            Their targets. Needed with `X`, and where classes are ranked each by itself.
+        sample_weight : array-like of shape (n_samples,), optional
+            The weights of these rows, if the fit had any.
+        ax : Axes or iterable of Axes, optional
+            As many as there are panels; new ones by default.
+        **options
+            Passed on to `plot`.
+
+        Returns
+        -------
+        RankedLossDisplay
+        """
+        rows = judge(estimator, X, y)
+        mass = np.ones(len(rows.values)) if sample_weight is None else np.asarray(sample_weight)
+        if len(mass) != len(rows.values):
+            raise ValueError(
+                f"sample_weight has {len(mass)} entries; needed one for each of the "
+                f"{len(rows.values)} rows"
+            )
+        m, k = rows.ends(mass)
+        display = cls(
+            rows.values,
+            m,
+            k,
+            group=rows.group,
+            labels=rows.labels,
+            sample_weight=sample_weight,
+            is_fit=rows.is_fit,
+        )
+        return display.plot(ax=ax, **options)
+
+    @classmethod
+    def from_losses(
+        cls,
+        losses: npt.ArrayLike,
+        m: float = 0,
+        k: float | None = None,
+        *,
+        labels: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        ax: Axes | Iterable[Axes] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Draw losses that are at hand.
+
+        Parameters
+        ----------
+        losses : array-like of shape (n_samples,)
+        m, k : int, float or None
+            The ranks, as counts or fractions: of all rows, or of each label.
+        labels : array-like of shape (n_samples,), optional
+            The class of each row, if each is to be ranked by itself.
+        sample_weight : array-like of shape (n_samples,), optional
+        ax : Axes or iterable of Axes, optional
+        **options
+            Passed on to `plot`.
+
+        Returns
+        -------
+        RankedLossDisplay
+        """
+        values = np.asarray(losses, dtype=np.float64)
+        group, names = np.zeros(len(values), np.intp), None
+        if labels is not None:
+            names, group = np.unique(np.asarray(labels), return_inverse=True)
+        totals: list[Any] = np.bincount(group).tolist()
+        if sample_weight is not None:
+            totals = np.bincount(group, np.asarray(sample_weight, float)).tolist()
+        ends = [RankedRange(m, k).resolve(total) for total in totals]
+        display = cls(
+            values,
+            [float(end.m) for end in ends],
+            [
+                float(total if end.k is None else end.k)
+                for end, total in zip(ends, totals, strict=True)
+            ],
+            group=group,
+            labels=None if names is None else names.tolist(),
+            sample_weight=sample_weight,
+        )
+        return display.plot(ax=ax, **options)
+
+    def plot(
+        self,
+        ax: Axes | Iterable[Axes] | None = None,
+        *,
+        yscale: Literal["linear", "log"] = "linear",
+        reach: float | None = 4.0,
+    ) -> Self:
+        """Draw the curves, a panel for each group.
+
+        Parameters
+        ----------
+        ax : Axes or iterable of Axes, optional
+            As many as there are panels; new ones by default.
+        yscale : {"linear", "log"}, default="linear"
+            The scale of the losses of the fit. Losses of zero are below a logarithmic one; outlier
+            scores, which can be negative, have none.
+        reach : float or None, default=4.0
+            How many times the largest loss that is kept a linear axis shows at most, so that huge
+            losses do not flatten the rest; the legend then says how far up they go. None shows all.
+
+        Returns
+        -------
+        RankedLossDisplay
+        """
+        if yscale not in ("linear", "log") or (yscale == "log" and not self.is_fit):
+            raise ValueError(
+                f"yscale={yscale!r} is not possible; needed 'linear', or 'log' for rows of the fit"
+            )
+        self.axes_ = self._panels(ax)
+        self.ax_ = self.axes_[0]
+        self.figure_ = self.ax_.figure
+        self.lines_, self.spans_ = [], []
+        title = "Losses from the largest down" if self.is_fit else "Losses of new rows"
+        if ax is None and len(self.curves) > 1:
+            self.figure_.suptitle(title)
+            title = ""
+        for panel, curve in zip(self.axes_, self.curves, strict=True):
+            if yscale == "log":
+                scale_by_powers(panel)
+            line, spans = draw_curve(panel, curve, self.is_fit, reach)
+            self.lines_.append(line)
+            self.spans_.append(spans)
+            panel.set_xlabel(f"{'mass' if self.has_weights else 'rows'}, ranked by loss")
+            panel.set_ylabel("loss" if self.is_fit else "loss above the largest kept")
+            named = "" if curve.label is None else f"label {curve.label!r}"
+            panel.set_title(": ".join(filter(None, (title, named))), pad=18)
+        return self
+
+    def _panels(self, ax: Axes | Iterable[Axes] | None) -> npt.NDArray[np.object_]:
+        plt = need_matplotlib("RankedLossDisplay.plot")
+        n = len(self.curves)
+        if ax is None:
+            n_columns = min(n, _COLUMNS)
+            n_rows = -(-n // n_columns)
+            size = (max(7.2, 4.8 * n_columns), 3.9 * n_rows)
+            figure, grid = plt.subplots(
+                n_rows, n_columns, figsize=size, layout="constrained", squeeze=False
+            )
+            for spare in grid.flat[n:]:
+                figure.delaxes(spare)
+            panels = grid.flat[:n]
+        else:
+            panels = np.array(list(ax) if isinstance(ax, Iterable) else [ax], dtype=object).ravel()
+            if len(panels) != n:
+                raise ValueError(
+                    f"{len(panels)} axes are given; needed {n}, one for each class that is ranked "
+                    f"by itself: pass the axes of plt.subplots(1, {n}), or leave ax out"
+                )
+        for panel in panels:
+            tidy(panel)
+        return np.asarray(panels)

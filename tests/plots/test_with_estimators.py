@@ -1,0 +1,125 @@
+"""The displays on the estimators of this library, which they know by attributes only."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sorr import RankedRangeClassifier, RankedRangeRegressor
+from sorr.plots import (
+    CalibrationDisplay,
+    DecisionBoundaryDisplay,
+    RankedLossDisplay,
+    TraceDisplay,
+)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(160, 2))
+    y = np.where(X @ [3.0, 1.0] + rng.normal(size=160) > 0, "spam", "ham")
+    wrong = rng.random(160) < 0.1
+    return X, np.where(wrong, np.where(y == "spam", "ham", "spam"), y)
+
+
+@pytest.fixture(scope="module")
+def model(rows):
+    return RankedRangeClassifier(m=0.1, k=0.8, random_state=0).fit(*rows)
+
+
+def test_the_panels_of_a_classifier_show_its_losses_and_its_cuts(model, rows):
+    display = RankedLossDisplay.from_estimator(model, *rows)
+    assert display.is_fit
+    for i, curve in enumerate(display.curves):
+        here = rows[1] == model.classes_[i]
+        assert_array_equal(curve.losses, np.sort(model.losses_[here])[::-1])
+        assert (curve.m, curve.k) == (model.m_[i], model.k_[i])
+        assert curve.losses[int(curve.m) - 1] == model.thresholds_[i, 0]
+        assert curve.losses[int(curve.k) - 1] == model.thresholds_[i, 1]
+        inside = np.diff(np.clip(curve.edges, *curve.spans()["kept"]))
+        share = model.row_weights_[here] @ model.losses_[here]
+        n_here = np.sum(here) / len(here)
+        assert_allclose(inside @ curve.losses / (curve.k - curve.m) * n_here, share)
+
+
+def test_new_rows_are_judged_by_the_outlier_score(model, rows):
+    X, y = rows[0][:50] + 0.1, rows[1][:50]
+    display = RankedLossDisplay.from_estimator(model, X, y)
+    n_out = sum(curve.m for curve in display.curves)
+    assert n_out == np.sum(model.outlier_score(X, y) > 0)
+
+
+def test_rows_ranked_together_need_no_labels(rows):
+    model = RankedRangeClassifier(m=12, ranking="pooled", random_state=0).fit(*rows)
+    (curve,) = RankedLossDisplay.from_estimator(model).curves
+    assert_array_equal(curve.losses, np.sort(model.losses_)[::-1])
+    assert (curve.m, curve.k) == (12, 160)
+
+
+def test_a_regressor_has_one_panel(rows):
+    X = rows[0]
+    y = X[:, 0] + np.where(np.arange(160) < 10, 30.0, 0.0)
+    model = RankedRangeRegressor(m=10, random_state=0).fit(X, y)
+    for display in (
+        RankedLossDisplay.from_estimator(model),
+        RankedLossDisplay.from_estimator(model, X, y),
+    ):
+        assert display.is_fit
+        assert display.curves[0].m == 10
+
+
+def test_weights_are_mass_and_rows_without_any_are_not_drawn(rows):
+    X, y = rows
+    weight = np.tile([0.0, 1.0, 2.0, 1.0], 40)
+    model = RankedRangeClassifier(m=0.1, random_state=0).fit(X, y, sample_weight=weight)
+    for given in (X, None):
+        display = RankedLossDisplay.from_estimator(model, given, y, sample_weight=weight)
+        totals = [curve.edges[-1] for curve in display.curves]
+        assert totals == [weight[y == label].sum() for label in model.classes_]
+        assert [curve.m for curve in display.curves] == model.m_.tolist()
+
+
+def test_a_pipeline_is_looked_through(rows):
+    X, y = rows
+    pipeline = make_pipeline(StandardScaler(), RankedRangeClassifier(random_state=0)).fit(X, y)
+    mask = pipeline[-1].outlier_mask_
+    boundary = DecisionBoundaryDisplay.from_estimator(pipeline, X, y, resolution=20)
+    assert_array_equal(boundary.left_out_.get_offsets(), X[mask])
+    calibration = CalibrationDisplay.from_estimator(pipeline, X, y)
+    assert calibration.kept_rows.n_rows.sum() == np.sum(~mask)
+    assert RankedLossDisplay.from_estimator(pipeline, X, y).is_fit
+    assert len(TraceDisplay.from_estimator(pipeline).objective) == len(pipeline[-1].trace_)
+
+
+def test_three_classes_have_three_panels_and_three_boundaries():
+    rng = np.random.default_rng(1)
+    index = np.arange(120) % 3
+    X = rng.normal(size=(120, 2)) + 3 * np.array([[0, 0], [1, 0], [0.5, 1]])[index]
+    model = RankedRangeClassifier(m=0.1, C=10.0, random_state=0).fit(X, index)
+    assert len(RankedLossDisplay.from_estimator(model, X, index).curves) == 3
+    boundary = DecisionBoundaryDisplay.from_estimator(model, X, index)
+    assert len(boundary.boundaries_) == 3
+    assert len(boundary.left_out_.get_offsets()) == model.outlier_mask_.sum()
+
+
+def test_the_trace_ends_at_the_objective_of_the_model(model):
+    display = TraceDisplay.from_estimator(model)
+    assert_allclose(display.lines_[display.best_start].get_ydata()[-1], model.objective_)
+
+
+def test_the_hinge_has_no_probabilities_to_calibrate(rows):
+    model = RankedRangeClassifier(loss="hinge", random_state=0).fit(*rows)
+    with pytest.raises(ValueError, match="this RankedRangeClassifier has no predict_proba"):
+        CalibrationDisplay.from_estimator(model, *rows)
+
+
+@pytest.mark.parametrize(
+    "display", [RankedLossDisplay, TraceDisplay, DecisionBoundaryDisplay, CalibrationDisplay]
+)
+def test_a_model_that_is_not_fitted_is_refused(display, rows):
+    given = () if display is TraceDisplay else rows
+    with pytest.raises(NotFittedError):
+        display.from_estimator(RankedRangeClassifier(), *given)
