@@ -1,0 +1,76 @@
+"""Ways to spoil training data whose labels are known to be right."""
+
+from __future__ import annotations
+
+import zlib
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.linear_model import LogisticRegression
+
+__all__ = ["NOISES", "Noise", "Spoiled", "seed_of", "spoil"]
+
+DISTANCE = 20.0  # how far rows are moved, in standard deviations of a feature
+
+
+class Noise(NamedTuple):
+    """What is done to the rows, and to which share of them."""
+
+    kind: str
+    rate: float
+
+
+NOISES = {
+    "none": Noise("none", 0.0),
+    **{f"sym{rate}": Noise("symmetric", rate / 100) for rate in (10, 20, 30)},
+    **{f"one{rate}": Noise("one class", rate / 100) for rate in (10, 20, 30)},
+    **{f"lev{rate}": Noise("leverage", rate / 100) for rate in (5, 10)},
+}
+
+
+class Spoiled(NamedTuple):
+    """Rows with their labels as given, and which of them were spoiled."""
+
+    X: npt.NDArray[np.float64]
+    y: npt.NDArray[np.intp]
+    wrong: npt.NDArray[np.bool_]
+
+
+def seed_of(*names: object) -> int:
+    """Return a seed made of names: the same on every machine, whatever else is run."""
+    return zlib.crc32(" ".join(map(str, names)).encode())
+
+
+def spoil(
+    X: npt.NDArray[np.float64],
+    y: npt.NDArray[np.intp],
+    noise: Noise,
+    pair: tuple[int, int],
+    rng: np.random.Generator,
+) -> Spoiled:
+    """Spoil an exact number of rows; arrays that are given stay as they are.
+
+    *Symmetric*: a share of all rows gets another label, each of the others being as likely.
+    *One class*: a share of the rows of the first class of the pair gets the second's label.
+    *Leverage*: a share of all rows is moved far into the side of the first class, along the
+    direction in which a fit to the right labels tells the two classes apart, and gets the second's
+    label; rows that had it already are outliers as well.
+    """
+    X, y, wrong = X.copy(), y.copy(), np.zeros(len(y), dtype=bool)
+    source, target = pair
+    if noise.kind == "symmetric":
+        wrong[rng.permutation(len(y))[: round(noise.rate * len(y))]] = True
+        n_classes = int(y.max()) + 1
+        y[wrong] = (y[wrong] + rng.integers(1, n_classes, int(wrong.sum()))) % n_classes
+    elif noise.kind == "one class":
+        members = rng.permutation(np.flatnonzero(y == source))
+        wrong[members[: round(noise.rate * len(members))]] = True
+        y[wrong] = target
+    elif noise.kind == "leverage":
+        wrong[rng.permutation(len(y))[: round(noise.rate * len(y))]] = True
+        coef = LogisticRegression(max_iter=1000).fit(X, y).coef_
+        direction = coef[0] if len(coef) == 1 else coef[source] - coef[target]
+        X[wrong] += DISTANCE * direction / np.linalg.norm(direction)
+        y[wrong] = target
+    return Spoiled(X, y, wrong)

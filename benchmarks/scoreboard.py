@@ -1,0 +1,202 @@
+"""Rows of the benchmark of quality, as tables in Markdown and as targets met or missed."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Row", "scoreboard"]
+
+Row = dict[str, Any]
+METHODS = ("LR", "SGD", "cleanlab", "auto", "oracle", "ceiling")
+RANKERS = ("LR", "cleanlab", "auto", "oracle")
+RIVALS = ("auto", "cleanlab")
+MARGIN = 0.3  # points
+
+
+class Cell:
+    """All fits to one table under one kind of noise, by method and in the order of seeds."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.data, self.noise = str(rows[0]["data"]), str(rows[0]["noise"])
+        self.rows: dict[str, list[Row]] = defaultdict(list)
+        for row in sorted(rows, key=lambda row: int(row["seed"])):
+            self.rows[row["method"]].append(row)
+
+    @property
+    def name(self) -> str:
+        return f"{self.data} {self.noise}"
+
+    def values(self, method: str, number: Callable[[Row], float | None]) -> list[float]:
+        found = (number(row) for row in self.rows.get(method, ()))
+        return [value for value in found if value is not None]
+
+    def mean(self, method: str, number: Callable[[Row], float | None]) -> float | None:
+        values = self.values(method, number)
+        return float(np.mean(values)) if values else None
+
+    def lead(self, number: Callable[[Row], float | None], peer: str) -> list[float]:
+        """Return how far `auto` is above a peer, seed by seed."""
+        ours, theirs = ({row["seed"]: number(row) for row in self.rows[m]} for m in ("auto", peer))
+        pairs = [(ours[seed], theirs[seed]) for seed in ours if seed in theirs]
+        return [a - b for a, b in pairs if a is not None and b is not None]
+
+    def time_ratio(self) -> float | None:
+        """Return the time of `auto` as a share of cleanlab's: the median of the seeds."""
+        ours, theirs = ({row["seed"]: row["seconds"] for row in self.rows[m]} for m in RIVALS)
+        both = [ours[seed] / theirs[seed] for seed in ours if seed in theirs]
+        return float(np.median(both)) if both else None
+
+
+def accuracy(row: Row) -> float:
+    return 100 * float(row["accuracy"])
+
+
+def precision(row: Row) -> float | None:
+    return 100 * row["precision"] if "precision" in row else None
+
+
+def seconds(row: Row) -> float:
+    return float(row["seconds"])
+
+
+def error_of_count(row: Row) -> float | None:
+    """Return how many wrong rows too many or too few, added over classes, in per cent of all."""
+    if "count" not in row:
+        return None
+    return float(100 * np.abs(np.subtract(row["count"], row["wrong"])).sum() / sum(row["rows"]))
+
+
+def scoreboard(rows: Iterable[Row]) -> Iterator[str]:
+    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[row["data"], row["noise"]].append(row)
+    cells = [Cell(group) for group in groups.values()]
+    for data in dict.fromkeys(cell.data for cell in cells):
+        yield from table(data, [cell for cell in cells if cell.data == data])
+    yield from targets(cells)
+
+
+def table(data: str, cells: Sequence[Cell]) -> Iterator[str]:
+    sizes = cells[0].rows[next(iter(cells[0].rows))]
+    yield f"### {data}: {sum(sizes[0]['rows']):,} training rows, splits: {len(sizes)}"
+    yield ""
+    yield (
+        f"| noise | {' | '.join(METHODS)} | suspects: {' / '.join(RANKERS)} "
+        f"| count off: cleanlab / auto | seconds: {' / '.join(RANKERS)} | time | regimes |"
+    )
+    yield "|---" * (len(METHODS) + 6) + "|"
+    for cell in cells:
+        scores = " | ".join(shown(cell.mean(method, accuracy), 2) for method in METHODS)
+        suspects = [cell.mean(method, precision) for method in RANKERS]
+        off = [cell.mean(method, error_of_count) for method in ("cleanlab", "auto")]
+        times = [cell.mean(method, seconds) for method in RANKERS]
+        found = Counter(row["regime"] for row in cell.rows["auto"] if "regime" in row)
+        yield (
+            f"| {cell.noise} | {scores} | {' / '.join(shown(value, 1) for value in suspects)} "
+            f"| {' / '.join(shown(value, 1) for value in off)} "
+            f"| {' / '.join(shown(value, 3) for value in times)} | {shown(cell.time_ratio(), 2)} "
+            f"| {', '.join(f'{regime} {times}' for regime, times in found.most_common())} |"
+        )
+    yield ""
+
+
+def shown(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def targets(cells: Sequence[Cell]) -> Iterator[str]:
+    """Yield what was to be reached, what was reached, and where not."""
+    contests = [cell for cell in cells if all(cell.rows[method] for method in RIVALS)]
+    if not contests:
+        return
+    yield "### Targets: auto against cleanlab, over cells (data x noise)"
+    yield ""
+    yield from contest("accuracy", leads(contests, accuracy, "cleanlab"), 85)
+    yield from contest("suspects", leads(contests, precision, "cleanlab"), 95)
+    ratios = [ratio for cell in contests if (ratio := cell.time_ratio()) is not None]
+    half = sum(ratio <= 0.5 for ratio in ratios)
+    middle, high = np.quantile(ratios, [0.5, 0.9])
+    yield (
+        f"- time at most half of cleanlab's in {share(half, len(ratios))} (target 90 %): "
+        f"median {middle:.2f}, nine in ten below {high:.2f}"
+    )
+    clean = [cell for cell in contests if cell.noise == "none"]
+    yield from contest("accuracy without noise, against LR", leads(clean, accuracy, "LR"), 100)
+    yield ""
+    yield from overview(contests)
+
+
+Leads = list[tuple[Cell, list[float]]]
+
+
+def leads(cells: Iterable[Cell], number: Callable[[Row], float | None], peer: str) -> Leads:
+    found = [(cell, cell.lead(number, peer)) for cell in cells]
+    return [(cell, lead) for cell, lead in found if lead]
+
+
+def contest(what: str, found: Leads, target: int) -> Iterator[str]:
+    """Yield in how many cells `auto` is ahead, near or behind, and the cells where it is behind."""
+    if not found:
+        return
+    means = [float(np.mean(lead)) for _, lead in found]
+    ahead = sum(mean > MARGIN for mean in means)
+    behind = sorted(
+        (mean, cell.name, lead)
+        for mean, (cell, lead) in zip(means, found, strict=True)
+        if mean < -MARGIN
+    )
+    yield (
+        f"- {what}: better or within {MARGIN} points in "
+        f"{share(len(means) - len(behind), len(means))} (target {target} %): {ahead} better, "
+        f"{len(means) - ahead - len(behind)} within, {len(behind)} worse; mean "
+        f"{np.mean(means):+.2f}"
+    )
+    for mean, name, lead in behind:
+        error = np.std(lead, ddof=1) / np.sqrt(len(lead)) if len(lead) > 1 else np.nan
+        yield f"  - {name}: {mean:+.2f} (standard error {error:.2f})"
+
+
+def overview(cells: Sequence[Cell]) -> Iterator[str]:
+    """Yield a line for each table: leads over cleanlab, time, counts, and what intervals cover."""
+    yield (
+        "| data | accuracy | suspects | time | count off: cleanlab / auto "
+        "| in the interval of the model | in that from zero | below the upper bound |"
+    )
+    yield "|---" * 8 + "|"
+    for data in ["all", *dict.fromkeys(cell.data for cell in cells)]:
+        chosen = [cell for cell in cells if data in ("all", cell.data)]
+        gains = [
+            [float(np.mean(lead)) for _, lead in leads(chosen, number, "cleanlab")]
+            for number in (accuracy, precision)
+        ]
+        ratios = [ratio for cell in chosen if (ratio := cell.time_ratio()) is not None]
+        off = [
+            [value for cell in chosen for value in cell.values(method, error_of_count)]
+            for method in ("cleanlab", "auto")
+        ]
+        yield (
+            f"| {data} | {' | '.join(f'{np.mean(g):+.2f}' if g else '-' for g in gains)} "
+            f"| {np.median(ratios):.2f} "
+            f"| {' / '.join(f'{np.mean(errors):.1f}' if errors else '-' for errors in off)} "
+            f"| {' | '.join(coverage(chosen))} |"
+        )
+
+
+def coverage(cells: Sequence[Cell]) -> list[str]:
+    """Return how often the true shares of classes lie inside what was said of them."""
+    inside: dict[str, list[bool]] = {"model": [], "zero": [], "upper": []}
+    for row in (row for cell in cells for row in cell.rows["auto"]):
+        true = np.divide(row["wrong"], row["rows"])
+        low, high = np.transpose(row["interval"])
+        kind = "zero" if row["regime"] == "misfit" else "model"
+        inside[kind] += ((low <= true) & (true <= high)).tolist()
+        inside["upper"] += (true <= np.array(row["upper"])).tolist()
+    return [share(sum(covered), len(covered)) for covered in inside.values()]
+
+
+def share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.0f} % ({part}/{whole})" if whole else "-"
