@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 from sklearn.utils import check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 
-from sorr.estimators.average import AverageLoss, standardise
-from sorr.estimators.capped import Trimmed, capped_trimming
-from sorr.estimators.evidence import Evidence, gather
-from sorr.estimators.intervals import share_errors
-from sorr.estimators.regions import share_bounds
-from sorr.estimators.verdict import Regime, Verdict, judge
+from sorr.estimators.share.average import AverageLoss, standardise
+from sorr.estimators.share.capped import Trimmed, capped_trimming
+from sorr.estimators.share.contest import choose_counts
+from sorr.estimators.share.evidence import Evidence, gather
+from sorr.estimators.share.intervals import share_errors
+from sorr.estimators.share.regions import share_bounds
+from sorr.estimators.share.transition import Transition
+from sorr.estimators.share.verdict import Regime, Verdict, confident_counts, judge
 from sorr.objectives.design import FloatArray
 from sorr.objectives.groups import as_masses
 
 __all__ = ["OutlierShare", "Regime", "estimate_outlier_share"]
 
-import os
-OPT = os.environ.get("OPT", "")
 _FEWEST = 8  # rows of a class, of which five are left when a fold is held out
 _WIDTH, _SLACK = 2 * 1.96, 0.01  # twice the usual width covers what the model gets wrong
-_ROUNDS = {Regime.SYMMETRIC: 4, Regime.CLEAN: 4, Regime.ASYMMETRIC: 8}
+_MOST = 0.9  # of a class may be dropped: it must not vanish
+_ROUNDS = 3  # of trimming: the fit that follows goes on from there
+_LOPSIDED = 2.0  # ratio of rates from which on they matter for the ranking of rows
 _NOISY = 0.1  # rates above, in all classes: trimming a wrong model again and again confirms it
 
 
@@ -54,8 +55,10 @@ class OutlierShare:
     regime_ : Regime
         What kind of wrong labels were found; ``regime_.sentence`` says it in words.
     drop_ : ndarray of shape (n_classes,)
-        How many rows of each class a trimmed fit should drop: whole numbers, unless weights are
-        none. Never more than a model misclassifies.
+        How many rows of each class a trimmed fit should drop: whole numbers, or mass where the
+        weights are no whole numbers. It is not `count_`: wrong rows that cannot be told from
+        right ones are better kept, and where there are few rows for each column, others are
+        better dropped. Never more than a model that has not seen them gets wrong.
     theta_ : ndarray of shape (n_parameters,) or (n_parameters, n_classes)
         Where that fit should start: coefficients, then the intercept.
     score_ : ndarray of shape (n_samples,)
@@ -73,7 +76,7 @@ class OutlierShare:
     regime_: Regime
     drop_: npt.NDArray[Any]
     theta_: npt.NDArray[np.float64] = field(repr=False)
-    score_: npt.NDArray[np.float64] = field(repr=False)
+    score_: FloatArray = field(repr=False)
     leverage_: npt.NDArray[np.bool_] = field(repr=False)
 
     @property
@@ -161,30 +164,29 @@ def estimate_outlier_share(
     >>> share.regime_.name, share.count_.round(-1)
     ('ASYMMETRIC', array([200.,   0.]))
     """
-    X, y = check_X_y(X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-    check_classification_targets(y)
-    weight = as_masses(sample_weight, len(y))
+    X, labels = check_X_y(X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+    check_classification_targets(labels)
+    weight = as_masses(sample_weight, len(labels))
     rng = _generator(random_state)
-    mass = np.ones(len(y)) if weight is None else weight
-    counted = mass > 0
-    classes, index = np.unique(y, return_inverse=True)
-    if len(np.unique(index[counted])) < 2:
+    mass = np.ones(len(labels)) if weight is None else weight
+    classes, index = np.unique(labels, return_inverse=True)
+    sizes = np.bincount(index[mass > 0], minlength=len(classes))
+    if np.count_nonzero(sizes) < 2:
+        only = classes.tolist()[sizes.argmax()]
         raise ValueError(
-            f"y holds one class only, {y[counted][0]!r}, in the rows that count; needed two "
-            "classes or more"
+            f"y holds one class only, {only!r}, in the rows that count; needed two classes or more"
         )
+    if not C > 0:
+        raise ValueError(f"C={C!r} is not positive; needed C > 0: the ridge is |w|^2 / (2 C)")
     rows, frame = standardise(X, fit_intercept)
-    problem = AverageLoss(rows, index, len(classes), 1 / (C * frame.scale**2), fit_intercept)
-    sizes = np.bincount(index[counted], minlength=len(classes))
-    whole = bool(np.all(mass % 1 == 0))
+    problem = AverageLoss(rows, index, len(classes), 1 / (float(C) * frame.scale**2), fit_intercept)
     if np.sort(sizes)[-2] < _FEWEST:
         theta = problem.fit(mass, problem.metric(None, rng))
-        share = _nothing(problem, mass, theta, classes)
+        found = _nothing(problem, theta, classes)
     else:
         evidence = gather(problem, mass, rng, n_jobs)
-        share = _assemble(evidence, judge(evidence, rng), mass, classes, sizes, whole)
-    object.__setattr__(share, "theta_", frame.original(share.theta_, fit_intercept))
-    return share
+        found = _assemble(evidence, judge(evidence, rng), mass, classes, sizes, n_jobs)
+    return replace(found, theta_=frame.original(found.theta_, fit_intercept))
 
 
 def _assemble(
@@ -193,12 +195,11 @@ def _assemble(
     mass: FloatArray,
     classes: npt.NDArray[Any],
     sizes: npt.NDArray[np.intp],
-    whole: bool,
+    n_jobs: int | None,
 ) -> OutlierShare:
     """Return the answer: shares of what is labelled, the rows to drop, and their ranking."""
     problem, K = evidence.problem, len(classes)
-    given = np.bincount(problem.index, mass, K)
-    far = np.bincount(problem.index, mass * evidence.leverage, K)
+    given, far = problem.by_class(mass), problem.by_class(mass * evidence.leverage)
     near = evidence.label_mass
 
     def of_given(share: FloatArray) -> npt.NDArray[np.float64]:
@@ -210,62 +211,68 @@ def _assemble(
         low, high = np.zeros(K), upper
     else:
         reach = _WIDTH * share_errors(verdict.noise, verdict.spread, near) + _SLACK
-        low, high = np.maximum(share - reach, 0.0), np.minimum(share + reach, upper)
-    counts = np.where(sizes < _FEWEST, 0.0, verdict.wrong)
-    if "P" in OPT and verdict.regime in (Regime.SYMMETRIC, Regime.CLEAN):
-        counts = np.minimum(counts, np.bincount(problem.index, evidence.mass * (verdict.noise.wrong(evidence.scores, problem.index) > 0.5), K))
+        low, high = share - reach, np.minimum(share + reach, upper)
+    counts = np.where(sizes < _FEWEST, 0.0, choose_counts(evidence, verdict, n_jobs))
+    counts = np.minimum(counts, _MOST * near)
+    whole = bool(np.all(mass % 1 == 0))
     trimmed = _trim(evidence, verdict, np.round(counts) if whole else counts)
-    dropped = np.bincount(problem.index, mass * (trimmed.dropped | evidence.leverage), K)
+    dropped = problem.by_class(mass * (trimmed.dropped | evidence.leverage))
     return OutlierShare(
         classes_=classes,
         rate_=of_given(share),
         count_=far + near * share,
-        interval_=np.column_stack([of_given(low), of_given(high)]),
+        interval_=np.column_stack([np.maximum(of_given(low), 0.0), of_given(high)]),
         upper_bound_=of_given(upper),
         flip_rate_=np.asarray(verdict.noise.matrix),
         regime_=verdict.regime,
         drop_=np.rint(dropped).astype(np.int64) if whole else dropped,
-        theta_=trimmed.theta,
+        theta_=np.asarray(trimmed.theta, dtype=np.float64),
         score_=_suspicion(evidence, verdict, trimmed),
         leverage_=evidence.leverage,
     )
 
 
 def _trim(evidence: Evidence, verdict: Verdict, counts: FloatArray) -> Trimmed:
-    rounds = _ROUNDS.get(verdict.regime, 8)
-    if verdict.regime is Regime.MISFIT and verdict.noise.rates.min() >= _NOISY:
-        rounds = 1
+    """Return the trimmed fit; its number of rows grows only where that cannot confirm itself."""
+    most = np.zeros_like(counts)
+    if verdict.regime is Regime.ASYMMETRIC or evidence.problem.n_classes > 2:
+        most = counts
+    elif verdict.regime is Regime.MISFIT and verdict.noise.rates.min() < _NOISY:
+        most = np.minimum(counts, confident_counts(evidence))
     return capped_trimming(
-        evidence.problem, evidence.mass, evidence.metric, evidence.theta, counts, rounds=rounds,
-        scores=evidence.scores if "H" in OPT else None,
+        evidence.problem,
+        evidence.mass,
+        evidence.metric,
+        evidence.theta,
+        counts,
+        most,
+        evidence.scores,
+        rounds=_ROUNDS,
     )
 
 
-def _suspicion(
-    evidence: Evidence, verdict: Verdict, trimmed: Trimmed
-) -> npt.NDArray[np.float64]:
+def _suspicion(evidence: Evidence, verdict: Verdict, trimmed: Trimmed) -> FloatArray:
     """Return how suspect each row is, by models that were fitted to it.
 
-    A robust fit does not chase wrong labels, so that its scores need not be held out. Where
-    rates differ between classes, the probability of a wrong label weighs the loss.
+    A robust fit does not chase wrong labels, so that its scores need not be held out. Those of
+    the plain fit and the trimmed one are averaged: the first errs less where nothing is wrong.
+    Where rates are clearly lopsided, the odds of a wrong label rank the rows, else their losses.
     """
-    problem = evidence.problem
-    theta = trimmed.theta
-    if verdict.regime is Regime.MISFIT and verdict.noise.rates.min() >= _NOISY:
-        theta = evidence.theta
-    raw = problem.raw(theta).astype(np.float64)
-    if verdict.regime is Regime.ASYMMETRIC:
-        score = verdict.noise.log_odds(raw, problem.index)
+    problem, noise = evidence.problem, verdict.noise
+    plain = problem.raw(evidence.theta).astype(np.float64)
+    raw = 0.5 * (plain + problem.raw(trimmed.theta))
+    if isinstance(noise, Transition):
+        is_lopsided = bool(noise.apart.any())
     else:
-        score = problem.losses(raw)
-    if evidence.leverage.any():
-        score[evidence.leverage] += 1 + np.ptp(score)
-    return np.asarray(score)
+        is_lopsided = bool(noise.rates.max() > _LOPSIDED * noise.rates.min())
+        if verdict.regime is Regime.MISFIT and noise.rates.min() >= _NOISY:
+            is_lopsided, raw = False, plain  # all that is known of the rates is that they are high
+    if is_lopsided and verdict.regime not in (Regime.CLEAN, Regime.UNCERTAIN):
+        return noise.log_odds(raw, problem.index)
+    return np.asarray(problem.losses(raw), dtype=np.float64)
 
 
-def _nothing(
-    problem: AverageLoss, mass: FloatArray, theta: FloatArray, classes: npt.NDArray[Any]
-) -> OutlierShare:
+def _nothing(problem: AverageLoss, theta: FloatArray, classes: npt.NDArray[Any]) -> OutlierShare:
     K = len(classes)
     zero = np.zeros(K)
     return OutlierShare(
@@ -277,9 +284,9 @@ def _nothing(
         flip_rate_=np.eye(K),
         regime_=Regime.TOO_FEW_ROWS,
         drop_=np.zeros(K, dtype=np.int64),
-        theta_=theta,
+        theta_=np.asarray(theta, dtype=np.float64),
         score_=np.asarray(problem.losses(problem.raw(theta)), dtype=np.float64),
-        leverage_=np.zeros(len(mass), dtype=bool),
+        leverage_=np.zeros(problem.design.n_samples, dtype=bool),
     )
 
 

@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sorr.estimators.average import probabilities
-from sorr.estimators.evidence import Evidence
-from sorr.estimators.regions import Region, excess, rate_bounds, regions_of, tree_scores
-from sorr.estimators.saturation import Saturation, bin_scores, fit_saturation
-from sorr.estimators.transition import Transition, fit_transition
+from sorr.estimators.share.average import probabilities
+from sorr.estimators.share.evidence import Evidence
+from sorr.estimators.share.regions import Region, excess, rate_bounds, regions_of, tree_scores
+from sorr.estimators.share.saturation import Saturation, bin_scores, fit_saturation
+from sorr.estimators.share.transition import Transition, fit_transition
 from sorr.objectives.design import FloatArray
 
-__all__ = ["Regime", "Verdict", "confident_counts", "judge"]
+__all__ = ["EVEN", "Regime", "Verdict", "confident_counts", "judge"]
 
 _LIKELIHOOD_RATIO = 2.7  # twice the gain of free rates: 90 % of chi-squared with one degree
 _VAGUE = 0.15  # standard error of a rate above which the two cannot be told apart
@@ -35,12 +35,19 @@ class Regime(Enum):
         "a linear model does not describe these rows: wrong labels cannot be told from rows that "
         "no linear model explains, and the estimate counts both"
     )
+    UNCERTAIN = (
+        "wrong labels cannot be told from chance: the classes overlap too much, or the rows are "
+        "too few"
+    )
     TOO_FEW_ROWS = "there are too few rows to tell wrong labels from chance, so none are dropped"
 
     @property
     def sentence(self) -> str:
         """What the regime means."""
         return self.value
+
+
+EVEN = frozenset({Regime.CLEAN, Regime.SYMMETRIC, Regime.UNCERTAIN})
 
 
 class Verdict(NamedTuple):
@@ -80,10 +87,8 @@ def judge(evidence: Evidence, rng: np.random.Generator) -> Verdict:
     if surely.max() >= _NEGLIGIBLE:
         rows, by_tree = tree_scores(evidence.problem, mass, rng)
         regions += regions_of(by_tree, index[rows], mass[rows])
-    wrong = np.bincount(index, mass * noise.wrong(scores, index), K)
+    wrong = evidence.problem.by_class(mass * noise.wrong(scores, index))
     regime = _regime(noise, errors, regions, even)
-    if regime is Regime.MISFIT and K == 2:
-        wrong = confident_counts(evidence)
     return Verdict(regime, noise, spread, wrong, rate_bounds(regions, K))
 
 
@@ -96,7 +101,7 @@ def _regime(
     ):
         return Regime.MISFIT
     if surely.max() <= 0:
-        return Regime.CLEAN
+        return Regime.CLEAN if noise.rates.max() < _NEGLIGIBLE else Regime.UNCERTAIN
     return Regime.SYMMETRIC if even else Regime.ASYMMETRIC
 
 
@@ -109,10 +114,9 @@ def confident_counts(evidence: Evidence) -> npt.NDArray[np.float64]:
     """
     index, mass = evidence.problem.index, evidence.mass
     p = probabilities(evidence.scores)
-    K = p.shape[1]
-    usual = np.bincount(index, mass * p[np.arange(len(index)), index], K)
+    usual = evidence.problem.by_class(mass * p[np.arange(len(index)), index])
     usual /= np.maximum(evidence.label_mass, 1e-300)
     likely = np.where(p >= usual, p, 0.0)
     best = likely.argmax(axis=1)
     off = (likely.max(axis=1) > 0) & (best != index)
-    return np.bincount(index, mass * off, K)
+    return evidence.problem.by_class(mass * off)

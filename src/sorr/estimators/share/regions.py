@@ -10,20 +10,19 @@ otherwise, and rows of other classes, of which most are.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 from sklearn.tree import DecisionTreeClassifier
 
-from sorr.estimators.average import AverageLoss
+from sorr.estimators.share.average import AverageLoss
 from sorr.objectives.design import FloatArray
 
 __all__ = ["Region", "excess", "rate_bounds", "regions_of", "share_bounds", "tree_scores"]
 
 _SIZES = (0.05, 0.1, 0.2, 0.3)  # of the regions, as shares of the rows
-_ROWS, _MORE_ROWS, _FEW = 2000, 5000, 6  # rows of the tree; the more, up to so many features
+_ROWS, _MORE_ROWS, _FEW = 1500, 3000, 6  # rows of the tree; the more, up to so many features
 _FEATURES, _DEPTH, _LEAF = 8, 6, 10  # of the tree
 _ONE_SIDED, _SLACK = 1.64, 0.005  # a 95 % bound, and a little for the choice of the best region
 
@@ -43,7 +42,7 @@ def regions_of(scores: FloatArray, index: npt.NDArray[np.intp], mass: FloatArray
     """
     found = []
     for label in range(scores.shape[1]):
-        order = np.argsort(-scores[:, label], kind="stable")
+        order = np.argsort(-scores[:, label])
         weight = mass[order]
         reached = np.cumsum(weight)
         other = np.cumsum(weight * (index[order] != label))
@@ -82,13 +81,13 @@ def share_bounds(bounds: FloatArray, label_mass: FloatArray) -> npt.NDArray[np.f
     """
     leaving = label_mass * bounds / np.maximum(1 - bounds, 1e-12)
     arriving = leaving.sum() - leaving
-    return np.clip(arriving / np.maximum(label_mass, 1e-300), 0.0, 1.0)
+    return np.asarray(np.clip(arriving / np.maximum(label_mass, 1e-300), 0.0, 1.0))
 
 
 def excess(regions: list[Region], rates: FloatArray, errors: FloatArray) -> float:
     """Return by how many standard errors a rate exceeds what some region allows, at most."""
     return max(
-        (rates[r.label] - r.share) / np.hypot(errors[r.label], r.error) for r in regions
+        float((rates[r.label] - r.share) / np.hypot(errors[r.label], r.error)) for r in regions
     )
 
 
@@ -100,16 +99,12 @@ def tree_scores(
     A small tree sees what a linear model cannot. It gets the features that are most correlated
     with the labels.
     """
-    n, d = problem.design.n_samples, problem.design.n_features
     rows = np.flatnonzero(mass > 0)
-    limit = _MORE_ROWS if d <= _FEW else _ROWS
-    if len(rows) > limit:
-        rows = rng.choice(rows, limit, replace=False)
-    else:
-        rows = rng.permutation(rows)
-    features = _best_features(problem.design.X[rows], problem.index[rows], problem.n_classes)
+    limit = _MORE_ROWS if problem.design.n_features <= _FEW else _ROWS
+    rows = rng.permutation(rows)[:limit]
+    features = _best_features(problem.take(rows))
     X = problem.design.X[rows][:, features]
-    X = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float32)
+    X = np.asarray(X.toarray() if problem.design.is_sparse else X, dtype=np.float32)
     index, weight = problem.index[rows], mass[rows]
     scores = np.zeros((len(rows), problem.n_classes))
     half = np.arange(len(rows)) % 2 == 0
@@ -117,22 +112,20 @@ def tree_scores(
         tree = DecisionTreeClassifier(
             max_depth=_DEPTH, min_samples_leaf=_LEAF, random_state=int(rng.integers(2**31))
         )
-        tree.fit(X[part], index[part], sample_weight=weight[part])
-        scores[np.ix_(~part, tree.classes_)] = tree.predict_proba(X[~part])
+        tree.fit(X[part], index[part], sample_weight=weight[part], check_input=False)
+        scores[np.ix_(~part, tree.classes_)] = tree.predict_proba(X[~part], check_input=False)
     return rows, scores
 
 
-def _best_features(X: Any, index: npt.NDArray[np.intp], n_classes: int) -> npt.NDArray[np.intp]:
-    if X.shape[1] <= _FEATURES:
-        return np.arange(X.shape[1])
-    n = X.shape[0]
-    member = (index[:, None] == np.arange(n_classes)).astype(np.float64)
+def _best_features(problem: AverageLoss) -> npt.NDArray[np.intp]:
+    """Return the columns that are most correlated with one of the classes."""
+    X, n, d = problem.design.X, problem.design.n_samples, problem.design.n_features
+    if d <= _FEATURES:
+        return np.arange(d)
+    member = (problem.index[:, None] == np.arange(problem.n_classes)).astype(X.dtype)
     member -= member.mean(axis=0)
     together = np.abs(np.asarray(X.T @ member)) / n
-    if sparse.issparse(X):
-        squares = np.asarray(X.multiply(X).mean(axis=0)).ravel()
-        spread = np.sqrt(np.maximum(squares - np.asarray(X.mean(axis=0)).ravel() ** 2, 0.0))
-    else:
-        spread = X.std(axis=0, dtype=np.float64)
-    strength = together.max(axis=1) / np.where(spread > 0, spread, np.inf)
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    spread = np.sqrt(np.maximum(problem.design.sizes[:d] ** 2 - mean**2, 0.0))
+    strength = together.max(axis=1) / np.where(spread > 1e-6, spread, np.inf)
     return np.sort(np.argsort(-strength, kind="stable")[:_FEATURES])

@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from sorr.estimators.average import AverageLoss, probabilities
+from sorr.estimators.share.average import AverageLoss, probabilities
 from sorr.objectives.design import FloatArray
 
 __all__ = ["find_leverage", "row_sizes"]
 
 _SAMPLE = 2000  # rows that medians are taken of
 _FAR = 3.0  # robust standard deviations above the median size of a row
-_SURE = 0.01  # probability of the label below which a far row is taken to be wrong
+_SURE = 0.02  # times the probability by chance: labels below it are taken to be wrong
 _MOST = 0.45  # share of far rows above which nobody is an outlier
 _NORMAL = 1.4826  # from the median absolute deviation to the standard deviation of a normal
 _TAIL = 1.2816  # 80 % of |x| lie below, for a standard normal
@@ -29,7 +29,8 @@ def find_leverage(
 
     A row is *far* if its size, each feature in units of its robust spread, is three robust
     standard deviations above the median size. Far rows are dropped only if a fit to (some of)
-    the others gives their label a probability below 1 %: good leverage stays in.
+    the others gives their label a probability below 1 % (with more than two classes, less): good
+    leverage stays in. So does a class most of which would go.
     """
     n = problem.design.n_samples
     nobody = np.zeros(n, dtype=bool)
@@ -50,8 +51,10 @@ def find_leverage(
     theta = part.fit(mass[near], part.metric(None, rng), tol=1e-2)
     rows = np.flatnonzero(far)
     p = probabilities(problem.take(rows).raw(theta))
-    nobody[rows] = p[np.arange(len(rows)), problem.index[rows]] < _SURE
-    return nobody, theta
+    found = nobody.copy()
+    found[rows] = p[np.arange(len(rows)), problem.index[rows]] < _SURE / problem.n_classes
+    common = problem.by_class(mass * found) > 0.5 * problem.by_class(mass)
+    return found & ~common[problem.index], theta
 
 
 def row_sizes(X: Any, rng: np.random.Generator) -> npt.NDArray[np.float64]:

@@ -11,18 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.linalg import cholesky, solve_triangular
-from scipy.optimize import minimize
+from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
 from sorr.objectives import Design
 from sorr.objectives.design import FloatArray
+from sorr.solvers.memory import Memory
 
 __all__ = ["AverageLoss", "Frame", "Metric", "probabilities", "standardise"]
 
 _SAMPLE = 2000  # rows that show the curvature well enough, or four times the parameters
 _DENSE = 400  # columns up to which their correlations are worth a factorisation
 _FLOOR = 0.02  # of the largest curvature: what is saturated now may not be after the next step
+_MEMORY, _HALVINGS, _ARMIJO = 8, 20, 1e-4  # of quasi-Newton steps and their line search
 _BLOCKS = 4000  # outputs times columns up to which each output has a metric of its own
 _BLOCK = 1 << 18  # entries of X that are worked on at a time
 
@@ -33,13 +34,13 @@ class Frame(NamedTuple):
     centre: FloatArray
     scale: FloatArray
 
-    def original(self, theta: FloatArray, intercept: bool) -> FloatArray:
+    def original(self, theta: FloatArray, intercept: bool) -> npt.NDArray[np.float64]:
         """Return parameters for the rows as they were given, from those for standardised rows."""
         d = len(self.scale)
         coef = (theta[:d].T / self.scale).T
-        if not intercept:
-            return np.asarray(coef)
-        return np.concatenate([coef, [theta[d] - self.centre @ coef]])
+        if intercept:
+            coef = np.concatenate([coef, np.asarray(theta[d] - self.centre @ coef)[None]])
+        return coef.astype(np.float64, copy=False)
 
 
 def standardise(X: Any, intercept: bool) -> tuple[Any, Frame]:
@@ -52,7 +53,7 @@ def standardise(X: Any, intercept: bool) -> tuple[Any, Frame]:
         return X, Frame(np.zeros(d), np.ones(d))
     step = max(1, _BLOCK // max(1, d))
     blocks = [slice(start, start + step) for start in range(0, n, step)]
-    centre = np.mean(X, axis=0, dtype=np.float64) if intercept else np.zeros(d)
+    centre = np.asarray(np.mean(X, axis=0, dtype=np.float64)) if intercept else np.zeros(d)
     squares = np.zeros(d)
     for rows in blocks:
         block = X[rows] - centre
@@ -66,42 +67,22 @@ def standardise(X: Any, intercept: bool) -> tuple[Any, Frame]:
 
 
 class Metric:
-    """Coordinates in which the loss curves about equally in all directions.
+    """About the inverse Hessian: a diagonal, a matrix, or a matrix for each output."""
 
-    The Hessian is about ``factor.T @ factor``. The factor is a diagonal, an upper triangle, or
-    one triangle for each output.
-    """
+    def __init__(self, inverse: FloatArray, n_outputs: int) -> None:
+        self.inverse = inverse
+        self.n_outputs = n_outputs
 
-    def __init__(self, factor: FloatArray) -> None:
-        self.factor = factor
-        self.inverse: FloatArray = np.empty(0)
-        if factor.ndim == 3:  # for products of all outputs at once
-            eye = np.eye(factor.shape[1])
-            self.inverse = np.stack([solve_triangular(part, eye) for part in factor])
-
-    def solve(self, u: FloatArray) -> FloatArray:
-        """Return parameters from coordinates."""
-        if self.factor.ndim == 1:
-            return np.asarray((u.T / self.factor).T)
-        if self.factor.ndim == 3:
-            return np.asarray(np.matmul(self.inverse, u.T[:, :, None])[:, :, 0].T)
-        return np.asarray(solve_triangular(self.factor, u, check_finite=False))
-
-    def transpose_solve(self, gradient: FloatArray) -> FloatArray:
-        """Return the gradient in the coordinates from that in the parameters."""
-        if self.factor.ndim == 1:
-            return np.asarray((gradient.T / self.factor).T)
-        if self.factor.ndim == 3:
-            return np.asarray(np.matmul(gradient.T[:, None, :], self.inverse)[:, 0, :].T)
-        return np.asarray(solve_triangular(self.factor, gradient, trans="T", check_finite=False))
-
-    def coordinates(self, theta: FloatArray) -> FloatArray:
-        """Return coordinates from parameters."""
-        if self.factor.ndim == 1:
-            return np.asarray((theta.T * self.factor).T)
-        if self.factor.ndim == 3:
-            return np.asarray(np.matmul(self.factor, theta.T[:, :, None])[:, :, 0].T)
-        return np.asarray(self.factor @ theta)
+    def divide(self, gradient: FloatArray) -> FloatArray:
+        """Return the step of Newton's method, of flattened parameters."""
+        parts = gradient.reshape(-1, self.n_outputs)
+        if self.inverse.ndim == 1:
+            parts = self.inverse[:, None] * parts
+        elif self.inverse.ndim == 2:
+            parts = self.inverse @ parts
+        else:
+            parts = np.matmul(self.inverse, parts.T[:, :, None])[:, :, 0].T
+        return np.asarray(parts).ravel()
 
 
 class AverageLoss:
@@ -133,6 +114,7 @@ class AverageLoss:
         self.index = index
         self.n_classes = n_classes
         self.ridge = ridge
+        self._sign = np.where(index == 1, -1, 1).astype(X.dtype)
         rows = self.design.n_parameters
         self.shape = (rows,) if n_classes == 2 else (rows, n_classes)
 
@@ -141,13 +123,21 @@ class AverageLoss:
         X, intercept = self.design.X[rows], self.design.intercept
         return AverageLoss(X, self.index[rows], self.n_classes, self.ridge, intercept)
 
+    def by_class(self, mass: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """Return the mass labelled as each class."""
+        return np.bincount(self.index, mass, self.n_classes).astype(np.float64)
+
     def raw(self, theta: FloatArray) -> FloatArray:
         """Return the scores of the rows: of class 1 if there are two classes, else of each."""
         X, coef = self.design.X, theta[: self.design.n_features]
-        raw = np.asarray(X @ coef.astype(X.dtype, copy=False))
+        coef = coef.astype(X.dtype, copy=False)
+        if coef.ndim == 2 and not self.design.is_sparse:
+            raw = (coef.T @ X.T).T  # one class after the other: sums over classes are fast
+        else:
+            raw = np.asarray(X @ coef)
         if self.design.intercept:
             raw += theta[-1].astype(raw.dtype)
-        return raw
+        return np.asarray(raw)
 
     def losses(self, raw: FloatArray) -> FloatArray:
         """Return the loss of each row."""
@@ -156,6 +146,10 @@ class AverageLoss:
         top = raw.max(axis=1)
         total = np.exp(raw - top[:, None]).sum(axis=1)
         return np.asarray(np.log(total) + top - raw[np.arange(len(raw)), self.index])
+
+    def order(self, raw: FloatArray) -> FloatArray:
+        """Return what ranks the rows as their losses do."""
+        return self.mistakes(raw) if raw.ndim == 1 else self.losses(raw)
 
     def mistakes(self, raw: FloatArray) -> FloatArray:
         """Return what ranks misclassified rows as their losses do: not positive for others."""
@@ -167,9 +161,10 @@ class AverageLoss:
     def metric(self, theta: FloatArray | None, rng: np.random.Generator) -> Metric:
         """Return a metric from the curvature on a sample of the rows."""
         design, d = self.design, self.design.n_features
+        n_outputs = 1 if self.n_classes == 2 else self.n_classes
         ridge = np.append(self.ridge, np.zeros(int(design.intercept)))
         if design.is_sparse or d > _DENSE:
-            return Metric(np.sqrt(0.1 * design.sizes**2 + ridge))
+            return Metric(1 / (0.1 * design.sizes**2 + ridge), n_outputs)
         n, size = design.n_samples, max(_SAMPLE, 4 * design.n_parameters)
         part = self if n <= size else self.take(np.sort(rng.choice(n, size, replace=False)))
         if theta is None:
@@ -180,13 +175,14 @@ class AverageLoss:
             if self.n_classes == 2 or self.n_classes * d > _BLOCKS:
                 bends = bends.max(axis=1, keepdims=True)
             bends = np.maximum(bends, _FLOOR * bends.max(axis=0))
-        factors = []
+        inverses = []
         for bend in bends.T:
             gram = _gram(part.design, bend / len(bend))
             diagonal = np.diag_indices_from(gram)
             gram[diagonal] += ridge + 1e-6 * max(float(gram[diagonal].max()), 1e-300)
-            factors.append(cholesky(gram, check_finite=False))
-        return Metric(factors[0] if len(factors) == 1 else np.stack(factors))
+            factor = cho_factor(gram, check_finite=False)
+            inverses.append(cho_solve(factor, np.eye(len(gram)), check_finite=False))
+        return Metric(inverses[0] if len(inverses) == 1 else np.stack(inverses), n_outputs)
 
     def fit(
         self,
@@ -199,37 +195,57 @@ class AverageLoss:
     ) -> FloatArray:
         """Return the parameters of least average loss, a row counting by its mass.
 
-        The fit stops when no coordinate of the gradient is above `tol`; the coordinates are such
-        that the loss has a curvature near one.
+        Quasi-Newton steps, at two passes over the rows each; the line search needs none. The fit
+        stops when the coordinates of the gradient are below `tol` in the mean square, in a metric
+        in which the loss has a curvature near one.
         """
-        d = self.design.n_features
-        dtype = self.design.dtype
-        share = (mass / mass.sum()).astype(dtype)
-        rows = np.arange(self.design.n_samples)
-        sign = np.where(self.index == 1, -1, 1).astype(dtype)
-        ridge = self.ridge if len(self.shape) == 1 else self.ridge[:, None]
-
-        def value_and_gradient(flat: FloatArray) -> tuple[float, FloatArray]:
-            theta = metric.solve(flat.reshape(self.shape))
-            raw = self.raw(theta)
-            if raw.ndim == 1:
-                value, residual = _logistic(raw, sign, share)
+        share = (mass / mass.sum()).astype(self.design.dtype)
+        theta = np.zeros(self.shape) if start is None else start
+        raw = self.raw(theta)
+        value, residual = self._loss(raw, share)
+        value += self._ridge(theta, theta)
+        gradient = self._pull(residual, theta)
+        memory = Memory(_MEMORY)
+        enough = theta.size * tol**2
+        for _ in range(max_iter):
+            step = -memory.solve(gradient.ravel(), metric.divide).reshape(self.shape)
+            slope = float(np.vdot(gradient, step))
+            if not -slope > enough:
+                break
+            draw = self.raw(step)
+            linear, square = self._ridge(theta, step), self._ridge(step, step)
+            bare, t = value - self._ridge(theta, theta), 1.0
+            for _ in range(_HALVINGS):
+                moved = raw + draw.dtype.type(t) * draw
+                loss, residual = self._loss(moved, share)
+                change = loss - bare + 2 * t * linear + t**2 * square
+                if change <= _ARMIJO * t * slope:
+                    break
+                t *= min(max(-0.5 * t * slope / (change - t * slope), 0.1), 0.5)
             else:
-                value, residual = _softmax(raw, rows, self.index, share)
-            gradient = np.zeros(self.shape)
-            gradient[:d] = self.design.X.T @ residual
-            gradient[d:] = residual.sum(axis=0, dtype=np.float64)
-            pull = ridge * theta[:d]
-            gradient[:d] += pull
-            value += 0.5 * float(np.vdot(theta[:d], pull))
-            return value, metric.transpose_solve(gradient).ravel()
+                break
+            theta, raw, value = theta + t * step, moved, value + change
+            before, gradient = gradient, self._pull(residual, theta)
+            memory.add((t * step).ravel(), (gradient - before).ravel(), rtol=1e-10)
+        return theta
 
-        begin = np.zeros(self.shape) if start is None else metric.coordinates(start)
-        options = {"maxiter": max_iter, "gtol": tol, "ftol": 1e-3 * tol, "maxcor": 10}
-        end = minimize(
-            value_and_gradient, begin.ravel(), method="L-BFGS-B", jac=True, options=options
-        )
-        return metric.solve(end.x.reshape(self.shape))
+    def _loss(self, raw: FloatArray, share: FloatArray) -> tuple[float, FloatArray]:
+        if raw.ndim == 1:
+            return _logistic(raw, self._sign, share)
+        return _softmax(raw, self.index, share)
+
+    def _ridge(self, one: FloatArray, other: FloatArray) -> float:
+        d = self.design.n_features
+        return 0.5 * float(self.ridge @ (one[:d] * other[:d]).reshape(d, -1).sum(axis=1))
+
+    def _pull(self, residual: FloatArray, theta: FloatArray) -> npt.NDArray[np.float64]:
+        """Return the gradient."""
+        d = self.design.n_features
+        gradient = np.empty(self.shape)
+        gradient[:d] = self.design.X.T @ residual
+        gradient[:d] += (theta[:d].T * self.ridge).T
+        gradient[d:] = residual.sum(axis=0)
+        return gradient
 
 
 def _logistic(raw: FloatArray, sign: FloatArray, share: FloatArray) -> tuple[float, FloatArray]:
@@ -241,12 +257,13 @@ def _logistic(raw: FloatArray, sign: FloatArray, share: FloatArray) -> tuple[flo
 
 
 def _softmax(
-    raw: FloatArray, rows: npt.NDArray[np.intp], index: npt.NDArray[np.intp], share: FloatArray
+    raw: FloatArray, index: npt.NDArray[np.intp], share: FloatArray
 ) -> tuple[float, FloatArray]:
-    raw -= raw.max(axis=1, keepdims=True)
-    residual = np.exp(raw)
+    rows = np.arange(len(raw))
+    shifted = raw - raw.max(axis=1, keepdims=True)
+    residual = np.exp(shifted)
     total = residual.sum(axis=1)
-    value = np.vdot(share, np.log(total) - raw[rows, index])
+    value = np.vdot(share, np.log(total) - shifted[rows, index])
     residual *= (share / total)[:, None]
     residual[rows, index] -= share
     return float(value), residual

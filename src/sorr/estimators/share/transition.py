@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from sorr.estimators.average import probabilities
+from sorr.estimators.share.average import probabilities
 from sorr.objectives.design import FloatArray
 
 __all__ = ["Transition", "fit_transition"]
@@ -23,7 +23,7 @@ _FREE, _STEPS = 12, 40  # of the EM algorithm: with all rates free, and after th
 _GAIN = 5e-6  # of the log likelihood by row, below which it stops
 _START = 0.1  # the rate to start from
 _LARGEST = 0.49  # a rate of one half would leave little to learn from the labels
-_STANDS_OUT = 3.0  # standard errors: of a hundred pairs of classes none does by chance
+_STANDS_OUT = 4.0  # standard errors: of a hundred pairs of classes none does by chance
 _ROWS = (2000, 200)  # rows that are enough, and for each class
 
 
@@ -96,7 +96,8 @@ def fit_transition(
     if n > limit and rng is not None:
         some = rng.choice(n, limit, replace=False)
         scores, index, mass = scores[some], index[some], mass[some]
-    slope, shift = 1.0, np.zeros(K)
+    slope: float = 1.0
+    shift: FloatArray = np.zeros(K)
     T = np.full((K, K), _START / (K - 1))
     np.fill_diagonal(T, 1 - _START)
     member = (index[:, None] == np.arange(K)) * mass[:, None]

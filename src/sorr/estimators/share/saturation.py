@@ -24,8 +24,10 @@ __all__ = ["Bins", "Saturation", "bin_scores", "fit_saturation", "likelihood"]
 
 BINS = 60  # of equal mass: the fit then costs the same for any number of rows
 LARGEST = 0.49  # a rate of one half would leave nothing to learn from the labels
-_STARTS = (0.02, 0.2)  # rates: the likelihood can have two peaks, one without noise
-_GAIN = 1e-3  # of the log likelihood: a hundredth of what any decision turns on
+_START = 0.2  # rate
+_STEPS, _STEEPEST = 40, 50.0  # at most; a steeper curve is a jump
+_GAIN = 2e-3  # of the log likelihood: a thousandth of what any decision turns on
+_SINGULAR = 1e-9  # of the information: directions below are not told apart
 _FLAT = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]], dtype=float)  # rho_0 = rho_1
 
 
@@ -95,12 +97,12 @@ def bin_scores(
     edges = np.unique(ordered[np.minimum(cuts, len(ordered) - 1)])
     which = np.searchsorted(edges, score, side="left")
     size = len(edges) + 1
-    total = np.bincount(which, mass, size)
-    ones = np.bincount(which, mass * (index == 1), size)
-    mean = np.bincount(which, mass * score, size)
+    total, ones, sums = (
+        np.bincount(which, part, size).astype(np.float64)
+        for part in (mass, mass * (index == 1), mass * score)
+    )
     full = total > 0
-    total, ones = total[full], ones[full]
-    return Bins(mean[full] / total, total - ones, ones)
+    return Bins(sums[full] / total[full], (total - ones)[full], ones[full])
 
 
 def likelihood(parameters: FloatArray, bins: Bins) -> tuple[float, FloatArray, FloatArray]:
@@ -119,31 +121,34 @@ def likelihood(parameters: FloatArray, bins: Bins) -> tuple[float, FloatArray, F
 
 
 def fit_saturation(bins: Bins, *, tied: bool = False) -> Saturation:
-    """Return the curve of largest likelihood: the best of two starts, by Fisher scoring.
+    """Return the curve of largest likelihood, by Fisher scoring; with `tied` the rates are equal.
 
-    With `tied` both rates are the same.
+    The start is a curve with many wrong labels. From there the search has found the highest peak
+    wherever other starts were tried; from a curve without any it has not.
     """
     basis = _FLAT if tied else np.eye(4)
-    value, parameters = max((_climb(bins, basis, rate) for rate in _STARTS), key=_first)
+    start = np.array([1.0, 0.0, _START, _START])[: basis.shape[1]]
+    value, parameters = _climb(bins, basis, start)
     information = likelihood(parameters, bins)[2]
-    covariance = np.linalg.pinv(information, hermitian=True)[2:, 2:]
-    return Saturation(
-        float(parameters[0]), float(parameters[1]), parameters[2:], covariance, value
-    )
+    covariance = _inverse(information)[2:, 2:]
+    return Saturation(float(parameters[0]), float(parameters[1]), parameters[2:], covariance, value)
 
 
-def _first(pair: tuple[float, FloatArray]) -> float:
-    return pair[0]
+def _inverse(information: FloatArray) -> FloatArray:
+    """Return the inverse; what the rows do not tell at all has a large variance, not none."""
+    size = np.sqrt(np.maximum(np.diag(information), 1e-12))
+    scaled = information / np.outer(size, size)
+    scaled[np.diag_indices_from(scaled)] += _SINGULAR
+    return np.asarray(np.linalg.inv(scaled) / np.outer(size, size))
 
 
 def _climb(
-    bins: Bins, basis: npt.NDArray[np.float64], rate: float
+    bins: Bins, basis: npt.NDArray[np.float64], t: npt.NDArray[np.float64]
 ) -> tuple[float, npt.NDArray[np.float64]]:
     """Return the largest likelihood near a start; rates stay between 0 and their largest."""
-    t = np.array([1.0, 0.0] + [rate] * (basis.shape[1] - 2))
     value, gradient, information = likelihood(basis @ t, bins)
     damping = 1e-3
-    for _ in range(60):
+    for _ in range(_STEPS):
         g, F = basis.T @ gradient, basis.T @ information @ basis
         at_low = (t <= 0) & (g < 0)
         at_high = (t >= LARGEST) & (g > 0)
@@ -154,7 +159,7 @@ def _climb(
         moved = t.copy()
         moved[free] += step
         moved[2:] = np.clip(moved[2:], 0.0, LARGEST)
-        moved[0] = max(moved[0], 1e-3)
+        moved[0] = min(max(moved[0], 1e-3), _STEEPEST)
         new = likelihood(basis @ moved, bins)
         if not new[0] > value:
             damping *= 10

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sorr.estimators.average import AverageLoss, Metric
-from sorr.estimators.held_out import held_out_scores
-from sorr.estimators.leverage import find_leverage
+from sorr.estimators.share.average import AverageLoss, Metric
+from sorr.estimators.share.held_out import HeldOut, hold_out
+from sorr.estimators.share.leverage import find_leverage
 from sorr.objectives.design import FloatArray
 
 __all__ = ["Evidence", "gather"]
@@ -26,12 +26,17 @@ class Evidence(NamedTuple):
     leverage: npt.NDArray[np.bool_]
     theta: FloatArray
     metric: Metric
-    scores: FloatArray
+    held_out: HeldOut
+
+    @property
+    def scores(self) -> FloatArray:
+        """The scores of all rows, by fits that have not seen them."""
+        return self.held_out.scores
 
     @property
     def label_mass(self) -> npt.NDArray[np.float64]:
         """The mass labelled as each class, leverage outliers left out."""
-        return np.bincount(self.problem.index, self.mass, self.problem.n_classes)
+        return self.problem.by_class(self.mass)
 
 
 def gather(
@@ -44,5 +49,5 @@ def gather(
         theta = problem.fit(mass, problem.metric(None, rng), tol=_ROUGH)
     metric = problem.metric(theta, rng)
     theta = problem.fit(mass, metric, theta)
-    scores = held_out_scores(problem, mass, metric, theta, rng, n_jobs)
-    return Evidence(problem, mass, leverage, theta, metric, scores)
+    held_out = hold_out(problem, mass, metric, theta, rng, n_jobs)
+    return Evidence(problem, mass, leverage, theta, metric, held_out)

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from sorr.estimators.saturation import Saturation
-from sorr.estimators.transition import Transition
+from sorr.estimators.share.saturation import Saturation
+from sorr.estimators.share.transition import Transition
 from sorr.objectives.design import FloatArray
 
 __all__ = ["share_errors", "true_mass", "wrong_mass"]
@@ -51,4 +51,3 @@ def share_errors(
         )
         slopes[:, i] = (up - down) / 2e-5 / np.maximum(label_mass, 1e-300)
     return np.asarray(np.sqrt(np.maximum(np.einsum("ci,ij,cj->c", slopes, covariance, slopes), 0)))
-
