@@ -84,30 +84,29 @@ def held_out_errors(
     if n_folds == 3:
 
         def alone(fold: int) -> FloatArray:
-            return problem.mistakes(
-                problem.raw(
-                    problem.fit(np.where(folds == fold, mass, 0.0), metric, start, tol=_ROUGH)
-                )
-            )
+            rows = np.flatnonzero(folds == fold)
+            there = problem.take(rows).fit(mass[rows], metric, start, tol=_ROUGH)
+            return problem.mistakes(problem.raw(there))
 
         by_fold = over_folds(alone, n_folds, n_jobs)
 
     def scores(fold: int) -> FloatArray:
-        kept = np.where(folds == fold, 0.0, mass)
+        rows = np.flatnonzero(folds != fold)
+        part, out = problem.take(rows), problem.take(np.flatnonzero(folds == fold))
+        kept = mass[rows]
         share = kept.sum() / mass.sum()
-        out = problem.take(np.flatnonzero(folds == fold))
         if n_folds == 3:
             one, other = (fold + 1) % 3, (fold + 2) % 3
-            mistakes = np.where(folds == one, by_fold[other], by_fold[one])
+            mistakes = np.where(folds == one, by_fold[other], by_fold[one])[rows]
         else:  # there are so many rows that none is fitted closely
-            mistakes = problem.mistakes(problem.raw(thetas[fold]))
+            mistakes = part.mistakes(part.raw(thetas[fold]))
         known: dict[bytes, FloatArray] = {}  # candidates often drop the same rows
         found = []
         for counts in candidates:
-            dropped = choose_rows(mistakes, problem.index, np.round(counts * share), kept)
+            dropped = choose_rows(mistakes, part.index, np.round(counts * share), kept)
             there = known.get(dropped.tobytes(), thetas[fold])
             if dropped.any() and there is thetas[fold]:
-                there = problem.fit(balanced(problem, kept, dropped), metric, there, tol=_ROUGH)
+                there = part.fit(balanced(part, kept, dropped), metric, there, tol=_ROUGH)
             known[dropped.tobytes()] = there
             found.append(out.raw(there))
         return np.stack(found)

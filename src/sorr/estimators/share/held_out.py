@@ -60,7 +60,8 @@ def hold_out(
     start = fair_start(problem, theta)
 
     def fit(fold: int) -> FloatArray:
-        return problem.fit(np.where(folds == fold, 0.0, mass), metric, start)
+        rows = np.flatnonzero(folds != fold)
+        return problem.take(rows).fit(mass[rows], metric, start)
 
     thetas = over_folds(fit, n_folds, n_jobs)
     scores = np.empty((n, *problem.shape[1:]))
