@@ -71,6 +71,8 @@ def test_wrong_data_is_refused(data, message):
         ({"solver": "topsum"}, "needed m = 0"),
         ({"C": -1.0}, "C=-1.0 is not positive"),
         ({"C": "big"}, "needed a number"),
+        ({"C": "big", "m": "auto"}, "needed a number"),
+        ({"C": -1.0, "m": "auto"}, "C=-1.0 is not positive"),
         ({"tol": 0.0}, "needed a number above 0"),
         ({"max_iter": 0}, "needed an int, 1 or more"),
         ({"n_starts": 0}, "needed an int, 1 or more"),

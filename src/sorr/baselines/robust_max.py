@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from sorr.baselines.problem import Found, SlackProblem
@@ -17,7 +16,7 @@ from sorr.baselines.slack import as_budget, as_norm, pour
 from sorr.baselines.span import in_own_span
 from sorr.estimators.base import FloatArray, RankedRangeLinear, Rows, restored
 from sorr.estimators.notices import ConstantModelWarning, NotConvergedWarning
-from sorr.estimators.targets import encode, loss_of_classes
+from sorr.estimators.targets import classes_of, encode, loss_of_classes
 from sorr.losses import Loss
 from sorr.solvers import Status
 from sorr.solvers.base import check_limits
@@ -162,13 +161,7 @@ class RobustMaxClassifier(ClassifierMixin, RankedRangeLinear):
         """
         with restored(self):
             rows = self._rows(X, y, sample_weight)
-            check_classification_targets(rows.y)
-            classes, index = np.unique(rows.y, return_inverse=True)
-            if len(classes) < 2:
-                raise ValueError(
-                    f"y holds one class only, {classes.tolist()[0]!r}, in the rows that count; "
-                    "needed two classes or more"
-                )
+            classes, index = classes_of(rows.y)
             self._learn_classes(rows, classes, index)
         return self
 

@@ -3,6 +3,7 @@
 from sorr.estimators.classifier import RankedRangeClassifier
 from sorr.estimators.notices import ConstantModelWarning, NotConvergedWarning, SeparableWarning
 from sorr.estimators.regressor import RankedRangeRegressor
+from sorr.estimators.search import RankedRangeClassifierCV, RankedRangeRegressorCV
 from sorr.estimators.share import OutlierShare, estimate_outlier_share
 
 __all__ = [
@@ -10,7 +11,9 @@ __all__ = [
     "NotConvergedWarning",
     "OutlierShare",
     "RankedRangeClassifier",
+    "RankedRangeClassifierCV",
     "RankedRangeRegressor",
+    "RankedRangeRegressorCV",
     "SeparableWarning",
     "estimate_outlier_share",
 ]

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from sorr.estimators.base import (
@@ -22,8 +21,8 @@ from sorr.estimators.base import (
     restored,
 )
 from sorr.estimators.ranks import class_factors, pooled_ends, within_class_ends
-from sorr.estimators.share import OutlierShare, estimate_outlier_share
-from sorr.estimators.targets import encode, loss_of_classes
+from sorr.estimators.share.estimate import OutlierShare, share_of
+from sorr.estimators.targets import classes_of, encode, loss_of_classes
 from sorr.losses import Loss
 from sorr.ranked import Mass
 from sorr.solvers import KSchedule, Minimum
@@ -207,14 +206,7 @@ class RankedRangeClassifier(ClassifierMixin, RankedRangeLinear):
         """
         with restored(self):
             rows = self._rows(X, y, sample_weight)
-            check_classification_targets(rows.y)
-            classes = np.unique(rows.y)
-            index = np.searchsorted(classes, rows.y)
-            if len(classes) < 2:
-                raise ValueError(
-                    f"y holds one class only, {classes.tolist()[0]!r}, in the rows that count; "
-                    "needed two classes or more"
-                )
+            classes, index = classes_of(rows.y)
             self._learn_classes(rows, classes, index)
         return self
 
@@ -233,7 +225,10 @@ class RankedRangeClassifier(ClassifierMixin, RankedRangeLinear):
         self.__dict__.pop("share_", None)
         if isinstance(m, str):
             check_choice("m", m, ("auto",))
-            self.share_ = self._estimate(rows)
+            seed = as_seed(self.random_state)
+            self.share_ = share_of(
+                rows.X, classes, index, self.C, self.fit_intercept, rows.weight, seed, self.n_jobs
+            )
             m, start = self._drops(self.share_), self.share_.theta_
         if rows.is_whole:
             masses = np.rint(masses).astype(np.int64)
@@ -255,17 +250,6 @@ class RankedRangeClassifier(ClassifierMixin, RankedRangeLinear):
         if len(self.intercept_) > 1:  # a constant added to all of them changes nothing
             self.intercept_ = self.intercept_ - self.intercept_.mean()
         self.minima_ = _named(solution.minima, names, factor)
-
-    def _estimate(self, rows: Rows) -> OutlierShare:
-        return estimate_outlier_share(
-            rows.X,
-            rows.y,
-            C=self.C,
-            fit_intercept=self.fit_intercept,
-            sample_weight=rows.weight,
-            random_state=as_seed(self.random_state),
-            n_jobs=self.n_jobs,
-        )
 
     def _drops(self, share: OutlierShare) -> Any:
         """Return how many rows to drop: of each class, or of all if they are ranked together."""

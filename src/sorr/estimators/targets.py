@@ -6,12 +6,25 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.multiclass import check_classification_targets
 
 from sorr.losses import BinaryLoss, Loss, MulticlassLoss, RegressionLoss, get_loss
 
-__all__ = ["encode", "loss_of_classes", "loss_of_numbers"]
+__all__ = ["classes_of", "encode", "loss_of_classes", "loss_of_numbers"]
 
 _TWINS = (("logistic", "softmax"), ("hinge", "multiclass_hinge"))  # of two classes, of more
+
+
+def classes_of(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+    """Return the classes, two at least, and for each row the index of its own."""
+    check_classification_targets(y)
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds one class only, {classes.tolist()[0]!r}, in the rows that count; needed two "
+            "classes or more"
+        )
+    return classes, np.searchsorted(classes, y)
 
 
 def encode(loss: Loss, index: npt.NDArray[np.intp]) -> npt.NDArray[Any]:

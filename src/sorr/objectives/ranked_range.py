@@ -16,7 +16,7 @@ from sorr.losses.base import weighted_sum
 from sorr.objectives.design import Design, FloatArray
 from sorr.objectives.groups import Groups, Rank, as_masses
 
-__all__ = ["RankedRangeObjective"]
+__all__ = ["RankedRangeObjective", "as_inverse_ridge"]
 
 
 class RankedRangeObjective:
@@ -93,7 +93,7 @@ class RankedRangeObjective:
         if not (n_outputs is None or isinstance(n_outputs, int | np.integer)):
             raise TypeError(f"n_outputs={n_outputs!r} is not an int; needed a number of outputs")
         self.design = Design(_features(X), intercept=bool(fit_intercept))
-        self.C = _inverse_ridge(C)
+        self.C = as_inverse_ridge(C)
         self.y = self.loss.check_target(y, n_outputs)
         n = self.design.n_samples
         if len(self.y) != n:
@@ -263,7 +263,7 @@ class RankedRangeObjective:
 
     def with_ridge(self, C: float) -> RankedRangeObjective:
         """Return the objective with another ridge."""
-        return self._with(C=_inverse_ridge(C))
+        return self._with(C=as_inverse_ridge(C))
 
     def take(self, rows: npt.NDArray[np.intp], groups: Groups) -> RankedRangeObjective:
         """Return the objective of some of the rows, ranked as `groups` says."""
@@ -303,7 +303,8 @@ def _features(X: Any) -> Any:
     return X if sparse.issparse(X) else np.ascontiguousarray(X)
 
 
-def _inverse_ridge(C: object) -> float:
+def as_inverse_ridge(C: object) -> float:
+    """Return C as a float, which has to be positive and may be infinite."""
     if isinstance(C, bool) or not isinstance(C, Real):
         raise TypeError(f"C={C!r} is of type {type(C).__name__}; needed a number")
     if not float(C) > 0:

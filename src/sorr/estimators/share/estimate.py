@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_X_y
-from sklearn.utils.multiclass import check_classification_targets
 
 from sorr.estimators.share.average import AverageLoss, standardise
 from sorr.estimators.share.capped import Trimmed, capped_trimming
@@ -18,10 +17,12 @@ from sorr.estimators.share.intervals import share_errors
 from sorr.estimators.share.regions import share_bounds
 from sorr.estimators.share.transition import Transition
 from sorr.estimators.share.verdict import Regime, Verdict, confident_counts, judge
+from sorr.estimators.targets import classes_of
 from sorr.objectives.design import FloatArray
 from sorr.objectives.groups import as_masses
+from sorr.objectives.ranked_range import as_inverse_ridge
 
-__all__ = ["OutlierShare", "Regime", "estimate_outlier_share"]
+__all__ = ["OutlierShare", "Regime", "estimate_outlier_share", "share_of"]
 
 _FEWEST = 8  # rows of a class, of which five are left when a fold is held out
 _WIDTH, _SLACK = 2 * 1.96, 0.01  # twice the usual width covers what the model gets wrong
@@ -165,21 +166,29 @@ def estimate_outlier_share(
     ('ASYMMETRIC', array([200.,   0.]))
     """
     X, labels = check_X_y(X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-    check_classification_targets(labels)
     weight = as_masses(sample_weight, len(labels))
-    rng = _generator(random_state)
-    mass = np.ones(len(labels)) if weight is None else weight
-    classes, index = np.unique(labels, return_inverse=True)
+    classes, index = classes_of(labels)
+    if weight is not None:
+        classes_of(labels[weight > 0])
+    return share_of(X, classes, index, C, fit_intercept, weight, random_state, n_jobs)
+
+
+def share_of(
+    X: Any,
+    classes: npt.NDArray[Any],
+    index: npt.NDArray[np.intp],
+    C: float,
+    fit_intercept: bool,
+    weight: npt.NDArray[np.float64] | None,
+    random_state: Any,
+    n_jobs: int | None,
+) -> OutlierShare:
+    """Return the same for rows that were checked before."""
+    C, rng = as_inverse_ridge(C), _generator(random_state)
+    mass = np.ones(len(index)) if weight is None else weight
     sizes = np.bincount(index[mass > 0], minlength=len(classes))
-    if np.count_nonzero(sizes) < 2:
-        only = classes.tolist()[sizes.argmax()]
-        raise ValueError(
-            f"y holds one class only, {only!r}, in the rows that count; needed two classes or more"
-        )
-    if not C > 0:
-        raise ValueError(f"C={C!r} is not positive; needed C > 0: the ridge is |w|^2 / (2 C)")
     rows, frame = standardise(X, fit_intercept)
-    problem = AverageLoss(rows, index, len(classes), 1 / (float(C) * frame.scale**2), fit_intercept)
+    problem = AverageLoss(rows, index, len(classes), 1 / (C * frame.scale**2), fit_intercept)
     if np.sort(sizes)[-2] < _FEWEST:
         theta = problem.fit(mass, problem.metric(None, rng))
         found = _nothing(problem, theta, classes)

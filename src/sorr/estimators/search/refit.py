@@ -1,0 +1,78 @@
+"""The best cell of a comparison, fitted to all rows: the last step of a search."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import column_or_1d
+
+from sorr.estimators.base import Rows
+from sorr.estimators.search.comparison import compare_cells
+from sorr.solvers import Status
+
+__all__ = ["choose_and_fit"]
+
+_ALIKE = 1e-6  # raw predictions that differ by no more, relatively, are one
+_TRIES = 10  # cells that are fitted to all rows in search of a model that is not constant
+
+
+def choose_and_fit(
+    search: Any, template: Any, X: Any, y: Any, sample_weight: Any, rows: Rows, is_classes: bool
+) -> dict[str, Any]:
+    """Return the fitted attributes of a search.
+
+    A cell next to the region of useless models can do well on the splits and be a constant model
+    on all rows. It is passed over, and its warnings with it; if ten are, the best is taken.
+
+    Parameters
+    ----------
+    search : estimator
+        See `compare_cells`.
+    template : estimator
+        With the parameters that all cells share.
+    X, y, sample_weight
+        What was given.
+    rows : Rows
+        The same, checked.
+    is_classes : bool
+        Whether targets are classes.
+    """
+    y = column_or_1d(y)
+    found = compare_cells(search, template, X, y, rows, is_classes)
+    models, notices = [], []
+    at = 0
+    for place, i in enumerate(found.ranking[:_TRIES]):
+        model = clone(template).set_params(**found.params[i])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(X, y, sample_weight=sample_weight)
+        models.append(model)
+        notices.append(caught)
+        if not _is_constant(model, X):
+            at = place
+            break
+    for notice in notices[at]:
+        warnings.warn(notice.message, stacklevel=3)
+    best, model = found.ranking[at], models[at]
+    parameters = model.get_params()
+    return {
+        **{name: value for name, value in vars(model).items() if name not in parameters},
+        "best_estimator_": model,
+        "best_index_": best,
+        "best_params_": dict(found.params[best]),
+        "best_score_": float(found.table["mean_test_score"][best]),
+        "cv_results_": found.table,
+        "n_splits_": found.n_splits,
+        "passed_over_": tuple(found.params[i] for i in found.ranking[:at]),
+    }
+
+
+def _is_constant(model: Any, X: Any) -> bool:
+    """Tell whether a model predicts the same for every row."""
+    if model.status_ is Status.CONSTANT_MODEL:
+        return True
+    raw = np.asarray(getattr(model, "decision_function", model.predict)(X))
+    return float(np.ptp(raw, axis=0).max()) <= _ALIKE * (1 + float(np.abs(raw).max()))
