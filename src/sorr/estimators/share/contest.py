@@ -53,7 +53,8 @@ def choose_counts(
     if verdict.regime is Regime.CLEAN and verdict.bounds.max() < _PURE:
         return likely
     is_sure = rows_each > _MANY and verdict.regime is not Regime.MISFIT
-    estimate = likely if verdict.regime in EVEN else verdict.wrong
+    is_even = verdict.regime in EVEN or not verdict.is_lopsided
+    estimate = likely if is_even else verdict.wrong
     if is_sure and problem.design.n_samples > _CHEAP:
         return estimate
     candidates = [np.zeros(K), likely, verdict.wrong, confident]  # of equals, the first wins

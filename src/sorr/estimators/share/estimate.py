@@ -15,7 +15,6 @@ from sorr.estimators.share.contest import choose_counts
 from sorr.estimators.share.evidence import Evidence, gather
 from sorr.estimators.share.intervals import share_errors
 from sorr.estimators.share.regions import share_bounds
-from sorr.estimators.share.transition import Transition
 from sorr.estimators.share.verdict import Regime, Verdict, confident_counts, judge
 from sorr.estimators.targets import classes_of
 from sorr.objectives.design import FloatArray
@@ -28,7 +27,6 @@ _FEWEST = 8  # rows of a class, of which five are left when a fold is held out
 _WIDTH, _SLACK = 2 * 1.96, 0.01  # twice the usual width covers what the model gets wrong
 _MOST = 0.9  # of a class may be dropped: it must not vanish
 _ROUNDS = 3  # of trimming: the fit that follows goes on from there
-_LOPSIDED = 2.0  # ratio of rates from which on they matter for the ranking of rows
 _NOISY = 0.1  # rates above, in all classes: trimming a wrong model again and again confirms it
 
 
@@ -95,12 +93,15 @@ class OutlierShare:
         text = f"{self.regime_.sentence[0].upper()}{self.regime_.sentence[1:]}. "
         text += "; ".join(lines) + ". "
         if self.regime_ is Regime.MISFIT:
-            text += "The upper ends hold for any model; no lower end above zero does."
+            text += (
+                "The upper ends hold for any model, if labels go wrong by class and not by "
+                "feature; no lower end above zero does."
+            )
         else:
             text += (
                 "This holds if a linear model describes the rows; whatever the model, at most "
                 + ", ".join(f"{bound:.1%}" for bound in self.upper_bound_)
-                + " are wrong."
+                + " are wrong, if labels go wrong by class and not by feature."
             )
         if self.leverage_.any():
             text += (
@@ -244,7 +245,8 @@ def _assemble(
 def _trim(evidence: Evidence, verdict: Verdict, counts: FloatArray) -> Trimmed:
     """Return the trimmed fit; its number of rows grows only where that cannot confirm itself."""
     most = np.zeros_like(counts)
-    if verdict.regime is Regime.ASYMMETRIC or evidence.problem.n_classes > 2:
+    is_uneven = verdict.regime is Regime.ASYMMETRIC and verdict.is_lopsided
+    if is_uneven or evidence.problem.n_classes > 2:
         most = counts
     elif verdict.regime is Regime.MISFIT and verdict.noise.rates.min() < _NOISY:
         most = np.minimum(counts, confident_counts(evidence))
@@ -270,12 +272,9 @@ def _suspicion(evidence: Evidence, verdict: Verdict, trimmed: Trimmed) -> FloatA
     problem, noise = evidence.problem, verdict.noise
     plain = problem.raw(evidence.theta).astype(np.float64)
     raw = 0.5 * (plain + problem.raw(trimmed.theta))
-    if isinstance(noise, Transition):
-        is_lopsided = bool(noise.apart.any())
-    else:
-        is_lopsided = bool(noise.rates.max() > _LOPSIDED * noise.rates.min())
-        if verdict.regime is Regime.MISFIT and noise.rates.min() >= _NOISY:
-            is_lopsided, raw = False, plain  # all that is known of the rates is that they are high
+    is_lopsided = verdict.is_lopsided
+    if problem.n_classes == 2 and verdict.regime is Regime.MISFIT and noise.rates.min() >= _NOISY:
+        is_lopsided, raw = False, plain  # all that is known of the rates is that they are high
     if is_lopsided and verdict.regime not in (Regime.CLEAN, Regime.UNCERTAIN):
         return noise.log_odds(raw, problem.index)
     return np.asarray(problem.losses(raw), dtype=np.float64)

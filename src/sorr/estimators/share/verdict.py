@@ -23,6 +23,7 @@ _MISFIT = 2.0  # standard errors by which a rate may exceed what a region allows
 _HIGHEST = 0.40  # a rate above is more likely to be a wrong model
 _NEGLIGIBLE = 0.02  # a rate that need not be tested
 _ONE_SIDED = 1.64
+_LOPSIDED = 2.0  # ratio of the rates of two classes from which on they are treated apart
 
 
 class Regime(Enum):
@@ -62,6 +63,13 @@ class Verdict(NamedTuple):
     """The mass of wrong rows among those labelled as each class, leverage outliers left out."""
     bounds: npt.NDArray[np.float64]
     """What the rate of each true class is at most, in any model."""
+
+    @property
+    def is_lopsided(self) -> bool:
+        """Whether rates differ by so much that it matters, and not just beyond chance."""
+        if isinstance(self.noise, Transition):
+            return bool(self.noise.apart.any())
+        return bool(self.noise.rates.max() > _LOPSIDED * self.noise.rates.min())
 
 
 def judge(evidence: Evidence, rng: np.random.Generator) -> Verdict:
