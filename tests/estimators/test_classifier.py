@@ -157,9 +157,25 @@ def test_class_weights_multiply_the_mass_of_rows(ranking):
     if ranking == "within_class":  # where fractions of rows round before they are weighted
         assert_array_equal(by_class.m_, [(0.1 * (y == c).sum()) // 1 for c in ("no", "yes")])
         assert_allclose(list(by_class.minima_[0].dropped.values()), by_class.m_)
+        assert_allclose(by_class.k_, [(y == c).sum() for c in ("no", "yes")])
     else:
         assert_allclose(by_class.coef_, by_row.coef_, rtol=1e-6)
     assert by_class.intercept_ > robust(m=0.1, ranking=ranking).fit(X, y).intercept_
+
+
+def test_class_weights_and_sample_weights_multiply():
+    X, y, _ = wrong_labels(n=100, noise=1.0)
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, size=100)
+    options = {"m": 0.1, "ranking": "pooled"}
+    both = robust(class_weight={"yes": 3.0}, **options).fit(X, y, sample_weight=weight)
+    product = weight * np.where(y == "yes", 3.0, 1.0)
+    assert_allclose(both.coef_, robust(**options).fit(X, y, sample_weight=product).coef_, rtol=1e-6)
+
+
+def test_huge_weights_are_masses_and_no_numbers_of_rows():
+    X, y, _ = wrong_labels(n=60)
+    huge = robust().fit(X, y, sample_weight=np.full(60, 1e19))
+    assert_allclose(huge.m_, 1e18 * np.array([(y == c).sum() for c in ("no", "yes")]))
 
 
 def test_balanced_class_weights_are_those_of_scikit_learn():
@@ -203,6 +219,40 @@ def test_the_outlier_score_of_a_new_row_grows_with_its_loss():
         model.outlier_score(along, ["yes", "no"])
 
 
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rounding_does_not_make_outliers_of_rows_that_were_kept(seed, dtype):
+    X, y = three_classes(n=150, seed=seed)
+    X = np.hstack([X, np.random.default_rng(seed).normal(size=(150, 9))]).astype(dtype)
+    model = robust(C=10.0).fit(X, y)
+    assert_array_equal(model.outlier_score(X, y) > 0, model.outlier_mask_)
+    each = [model.outlier_score(X[i : i + 1], y[i : i + 1])[0] for i in range(150)]
+    assert_array_equal(np.array(each) > 0, model.outlier_mask_)
+
+
+def test_what_is_asked_of_a_fitted_model_is_about_the_loss_of_the_fit():
+    X, y, _ = wrong_labels(n=80)
+    model = robust().fit(X, y)
+    before, proba = model.outlier_score(X, y), model.predict_proba(X)
+    model.set_params(loss="hinge")
+    assert_array_equal(model.outlier_score(X, y), before)
+    assert_array_equal(model.predict_proba(X), proba)
+    X, y = three_classes(n=60)
+    assert robust(loss="softmax").fit(X, y).predict_proba(X).shape == (60, 3)
+
+
+def test_the_iterations_are_the_steps_after_the_starts():
+    X, y, _ = wrong_labels()
+    model = robust().fit(X, y)
+    assert model.n_iter_ == sum(step.phase != "start" for step in model.trace_)
+
+
+def test_without_a_certificate_there_is_no_gap():
+    X, y, _ = wrong_labels()
+    model = robust(certify=False).fit(X, y)
+    assert (model.status_, model.gap_) == (Status.CONVERGED, np.inf)
+
+
 def test_where_nothing_is_dropped_the_upper_threshold_is_infinite():
     X, y, _ = wrong_labels()
     model = robust(m={"yes": 5}).fit(X, y)
@@ -230,9 +280,10 @@ def test_the_minima_tell_what_is_dropped_of_each_class():
         assert best.dropped[name] == (model.outlier_mask_ & (y == name)).sum()
 
 
-def test_a_schedule_of_k_replaces_k():
+@pytest.mark.parametrize("solver", ["trim", "dca"])
+def test_a_schedule_of_k_replaces_k(solver):
     X, y, _ = wrong_labels()
-    model = robust(m=0.1, k_schedule=KSchedule.PAPER).fit(X, y)
+    model = robust(m=0.1, k_schedule=KSchedule.PAPER, solver=solver, tol=1e-4).fit(X, y)
     assert (model.k_ < [(y == c).sum() for c in model.classes_]).all()
     kept = model.row_weights_ > 0
     assert model.thresholds_[:, 1].min() <= model.losses_[kept].min() * (1 + 1e-12)
@@ -297,6 +348,16 @@ def test_a_warm_start_continues_and_finds_no_worse():
     assert {step.start for step in again.trace_} == {0}
 
 
+def test_a_warm_start_of_another_shape_begins_anew():
+    X, y, _ = wrong_labels(n=120)
+    model = robust(warm_start=True).fit(X, y)
+    assert_allclose(model.fit(X[:, :2], y).coef_, robust().fit(X[:, :2], y).coef_, rtol=1e-5)
+    model.set_params(fit_intercept=False).fit(X[:, :2], y)
+    assert model.intercept_ == 0
+    X, y = three_classes(n=120)
+    assert model.set_params(fit_intercept=True).fit(X, y).coef_.shape == (3, 2)
+
+
 def test_the_same_seed_gives_the_same_bytes_whatever_the_number_of_jobs():
     X, y, _ = wrong_labels()
     models = [robust(random_state=3, n_jobs=jobs).fit(X, y) for jobs in (None, 1, 2)]
@@ -323,6 +384,17 @@ def test_an_interrupted_fit_leaves_the_estimator_as_it_was(monkeypatch, error):
     assert model.score(X, y) > 0.8
 
 
+def test_an_interrupted_first_fit_leaves_nothing_behind(monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    model = robust()
+    monkeypatch.setattr(base, "trim", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(*wrong_labels(n=40)[:2])
+    assert vars(model) == model.get_params()
+
+
 def test_progress_is_reported_only_on_request(capsys):
     X, y, _ = wrong_labels(n=60)
     robust().fit(X, y)
@@ -340,26 +412,40 @@ def test_a_short_fit_reports_nothing_at_the_first_level(capsys):
 # -- warnings -----------------------------------------------------------------------------------
 
 
-def test_a_constant_model_is_called_one():
+@pytest.mark.parametrize("solver", base.SOLVERS)
+def test_a_constant_model_is_called_one(solver):
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(60, 2)), rng.integers(2, size=60)
-    with pytest.warns(ConstantModelWarning, match="constant"):
-        model = robust(m=0, k=1, ranking="pooled").fit(X, y)
+    X, y = rng.normal(size=(12, 2)), rng.integers(2, size=12)
+    with pytest.warns(ConstantModelWarning, match="constant") as caught:
+        model = robust(m=0, k=1, ranking="pooled", solver=solver).fit(X, y)
     assert model.status_ is Status.CONSTANT_MODEL
+    assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize("C", [1e12, np.inf])
 def test_separable_rows_with_a_huge_c_are_called_separable(C):
     X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
-    with pytest.warns(SeparableWarning, match="lower C"):
+    with pytest.warns(SeparableWarning, match=re.escape(f"set by C={C:g}")) as caught:
         model = robust(m=0, C=C).fit(X, [0, 0, 1, 1])
     assert np.isfinite(model.coef_).all()
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "modified_huber", "smooth_hinge"])
+def test_where_the_margin_limits_coefficients_nothing_is_called_separable(loss):
+    X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
+    model = robust(m=0, C=1e8, loss=loss).fit(X, [0, 0, 1, 1])
+    assert_allclose(model.coef_, 1.0, rtol=1e-3)
 
 
 def test_a_fit_that_did_not_end_says_so():
-    X, y, _ = wrong_labels(n=200, noise=1.0)
-    with pytest.warns(NotConvergedWarning, match="max_iter"):
-        robust(m=0.2, k=0.5, max_iter=1, tol=1e-12).fit(X, y)
+    X, y, _ = wrong_labels(n=400, noise=1.0)
+    with pytest.warns(NotConvergedWarning, match="raise max_iter") as caught:
+        model = robust(m=0.2, k=0.5, max_iter=1, n_starts=1).fit(X, y)
+    assert model.status_ is Status.NOT_FIXED
+    assert caught[0].filename == __file__
+    with pytest.warns(NotConvergedWarning, match="limit of iterations"):
+        robust(m=0.2, solver="dca", max_iter=1).fit(X, y)
 
 
 # -- m="auto" -----------------------------------------------------------------------------------
@@ -376,6 +462,10 @@ def test_auto_drops_what_the_estimate_says_and_finds_the_wrong_labels():
     X, y, wrong = flipped()
     model = robust(m="auto", C=1e4).fit(X, y)
     assert_array_equal(model.m_, model.share_.drop_)
+    sign = np.where(y == "yes", 1.0, -1.0)
+    drops = dict(zip([-1.0, 1.0], model.share_.drop_.tolist(), strict=True))
+    problem = RankedRangeObjective(X, sign, m=drops, C=1e4, groups=sign)
+    assert_allclose(model.trace_[0].objective, problem.value(model.share_.theta_), rtol=1e-9)
     assert_allclose(model.m_, [wrong.sum(), 0], atol=0.15 * wrong.sum())
     assert model.outlier_mask_[wrong].mean() > 0.9
     assert not hasattr(robust().fit(X, y), "share_")

@@ -1,10 +1,13 @@
 """Wrong input, each with a message of its own."""
 
+from types import MappingProxyType
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 from sorr import RankedRangeClassifier
+from sorr.solvers import KSchedule
 from tests.estimators.problems import three_classes, wrong_labels
 
 X, Y, _ = wrong_labels(n=60)
@@ -79,6 +82,16 @@ def test_wrong_data_is_refused(data, message):
         ({"k_schedule": "paper"}, "needed a KSchedule"),
         ({"class_weight": "balance"}, "balanced"),
         ({"class_weight": {"yes": 0.0}}, "gives a class no positive weight"),
+        ({"class_weight": {"yes": np.inf}}, "gives a class no positive weight"),
+        ({"class_weight": {"maybe": 2.0}}, "'maybe', which is no class of y"),
+        ({"class_weight": [1.0, 2.0]}, "needed a mapping"),
+        ({"m": None}, "^m=None is of type NoneType"),
+        ({"m": 0.0}, "^m=0.0 is no share at all"),
+        ({"verbose": "loud"}, "verbose='loud' is not an int"),
+        ({"k_schedule": KSchedule.PAPER, "k": 0.5}, "needed one of them"),
+        ({"k_schedule": KSchedule.PAPER, "m": 0, "solver": "topsum"}, "does not follow one"),
+        ({"tol": -1.0, "solver": "exhaustive"}, "needed a number above 0"),
+        ({"n_starts": "all", "m": 0, "solver": "topsum"}, "needed an int, 1 or more"),
         ({"fit_intercept": "no"}, "needed True or False"),
         ({"certify": 1}, "needed True or False"),
         ({"warm_start": 1}, "needed True or False"),
@@ -105,6 +118,16 @@ def test_rows_that_are_all_equal_give_the_constant_model_and_a_warning():
     with pytest.warns(UserWarning, match="constant"):
         model = fit(np.ones((60, 2)), np.repeat([0, 1], [20, 40]), m=0)
     np.testing.assert_allclose(model.predict_proba([[1.0, 1.0]]), [[1 / 3, 2 / 3]], rtol=1e-4)
+
+
+def test_a_mapping_of_any_kind_and_numpy_keys_will_do():
+    weights = MappingProxyType({np.str_("yes"): 2.0})
+    model = fit(m={np.str_("yes"): np.int64(3)}, class_weight=weights)
+    assert model.m_.tolist() == [0, 3]
+
+
+def test_the_module_of_random_numbers_will_do_for_a_generator():
+    assert fit(random_state=np.random).coef_.shape == (1, 3)
 
 
 def test_another_number_of_features_at_prediction_is_refused():

@@ -114,3 +114,24 @@ def test_wrong_parameters_are_refused_with_a_way_out(changes, message):
 def test_targets_that_are_no_numbers_are_refused():
     with pytest.raises(ValueError, match="could not convert string"):
         robust().fit([[1.0], [2.0]], ["a", "b"])
+
+
+def test_an_exact_fit_is_nothing_to_warn_of():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    model = robust(C=1e12).fit(X, X @ [1.0, 2.0])
+    assert_allclose(model.coef_, [1, 2], rtol=1e-6)
+
+
+def test_the_outlier_score_needs_a_target_for_each_row():
+    X, y, _ = outlying(n=40, n_wrong=4)
+    with pytest.raises(ValueError, match="X has 4 rows, y 1; needed one target for each row"):
+        robust().fit(X, y).outlier_score(X[:4], [1.0])
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute", "huber"])
+def test_an_absurd_target_is_but_an_outlier(loss):
+    X, y, _ = outlying(n=120, n_wrong=0)
+    y[7] = -np.finfo(np.float64).max
+    model = robust(m=2, loss=loss, C=1e6).fit(X, y)
+    assert_allclose(model.coef_, [1, 2, 3], atol=0.1)
+    assert model.outlier_mask_[7]

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.tree import DecisionTreeClassifier
 
 from sorr.plots import DecisionBoundaryDisplay
@@ -119,6 +119,20 @@ def test_other_than_two_features_are_refused(columns, message):
     X = X[:, 0] if columns is None else np.resize(X, (60, columns))
     with pytest.raises(ValueError, match=message):
         DecisionBoundaryDisplay.from_estimator(model, X, y)
+
+
+@pytest.mark.parametrize("resolution", [1, 0])
+def test_points_that_span_no_area_are_refused(resolution):
+    model, X, y = two_classes()
+    with pytest.raises(ValueError, match=f"resolution={resolution} points .*; needed 2 or more"):
+        DecisionBoundaryDisplay.from_estimator(model, X, y, resolution=resolution)
+    assert DecisionBoundaryDisplay.from_estimator(model, X, y, resolution=2).surface_ is not None
+
+
+def test_a_fitted_regressor_is_refused_for_what_it_is():
+    _, X, _ = two_classes()
+    with pytest.raises(TypeError, match="this Ridge has no classes_, though it is fitted"):
+        DecisionBoundaryDisplay.from_estimator(Ridge().fit(X, X[:, 0]), X)
 
 
 def test_a_model_that_is_not_fitted_is_refused():

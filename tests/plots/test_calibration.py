@@ -132,6 +132,17 @@ def test_a_model_that_is_not_fitted_is_refused():
         ({"strategy": "equal"}, "strategy='equal' is unknown; needed 'quantile' or 'uniform'"),
         ({"n_bins": 0}, "2 rows are given, and n_bins=0; needed one or more of both"),
         ({"y_true": [0, 2]}, "y_true holds other values than 0 and 1; pass y == label"),
+        (
+            {"y_true": [0, 1, 1]},
+            r"y_true has shape \(3,\), y_prob \(2,\); needed one entry of both",
+        ),
+        ({"y_prob": [[0.8, 0.2], [0.3, 0.7]]}, r"y_prob \(2, 2\).*take the column of the label"),
+        ({"y_true": [[0], [1]], "y_prob": [[0.2], [0.7]]}, r"y_true has shape \(2, 1\)"),
+        ({"y_prob": [0.2, np.nan]}, "1 of the probabilities are NaN; needed numbers from 0 to 1"),
+        ({"y_prob": [-0.1, 0.7]}, "y_prob holds -0.1, which is no probability; needed numbers"),
+        ({"y_prob": [0.2, 1.5]}, "y_prob holds 1.5, .*: not from decision_function"),
+        ({"left_out": [True]}, r"left_out has shape \(1,\); needed .* each of the 2 rows"),
+        ({"left_out": True}, r"left_out has shape \(\); needed .* each of the 2 rows"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(options, message):

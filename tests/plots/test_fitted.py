@@ -60,9 +60,28 @@ def test_a_model_that_is_not_fitted_is_refused():
         fitted(LogisticRegression(), "losses_")
 
 
+@pytest.mark.parametrize("attributes", [("losses_", "m_", "k_"), ("trace_",)])
+def test_a_fitted_model_of_another_kind_is_not_said_to_be_unfitted(attributes):
+    model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
+    wanted = f"has no {attributes[0]}, .*such as RankedRangeClassifier or RankedRangeRegressor"
+    with pytest.raises(TypeError, match=wanted) as error:
+        fitted(make_pipeline(model), *attributes)
+    assert "not fitted" not in str(error.value)
+
+
+def test_without_ranks_rows_are_left_out_whose_score_is_above_zero():
+    model, X, y = two_classes()
+    rankless = SimpleNamespace(outlier_mask_=None, outlier_score=model.outlier_score)
+    doubled = FunctionTransformer(lambda X: 2 * X)
+    pipeline = SimpleNamespace(steps=[("double", doubled), ("m", rankless)])
+    assert_array_equal(left_out_rows(pipeline, X, y), model.outlier_score(2 * X, y) > 0)
+
+
 def test_labels_are_found_among_the_classes():
     assert_array_equal(label_index(["b", "a", "b"], ["a", "b"]), [1, 0, 1])
     with pytest.raises(ValueError, match=r"'c'.* is none of the classes.*needed .*'a', 'b'"):
         label_index(["a", "c"], ["a", "b"])
+    with pytest.raises(ValueError, match=r"^6 is none of the classes"):
+        label_index(np.array([3, 6]), np.array([3, 4]))
     with pytest.raises(ValueError, match=r"y has shape \(1, 2\)"):
         label_index([["a", "b"]], ["a", "b"])

@@ -173,7 +173,10 @@ def test_many_classes_are_drawn_in_rows_of_three():
         ({"X": None, "y": ["no", "yes"]}, "y has 2 labels, the fit had 60 rows"),
         ({"y": ["maybe"] * 60}, "'maybe'.* is none of the classes of the fit"),
         ({"sample_weight": [1.0, 2.0]}, "sample_weight has 2 entries; needed one for each"),
-        ({"sample_weight": np.full(60, 0.5)}, "exceeds the .* if the fit had sample_weight"),
+        (
+            {"sample_weight": np.full(60, 0.5)},
+            "exceeds the .* if the fit had sample_weight, .* class_weight",
+        ),
         ({"yscale": "cubic"}, "yscale='cubic' is not possible"),
     ],
 )
@@ -187,6 +190,16 @@ def test_scores_of_new_rows_have_no_logarithm():
     model, X, y = two_classes()
     with pytest.raises(ValueError, match="or 'log' for rows of the fit"):
         RankedLossDisplay.from_estimator(model, X[:20], y[:20], yscale="log")
+
+
+def test_losses_that_are_nan_are_refused_unless_they_have_no_weight():
+    losses = [1.0, np.nan, 2.0, np.nan]
+    for weight in (None, [1, 1, 1, 0]):
+        n = 2 if weight is None else 1
+        with pytest.raises(ValueError, match=f"^{n} of the losses are NaN.*leave these rows out"):
+            RankedLossDisplay.from_losses(losses, m=1, sample_weight=weight)
+    display = RankedLossDisplay.from_losses(losses, m=1, sample_weight=[1, 0, 1, 0])
+    assert_array_equal(heights(display), [2.0, 1.0])
 
 
 def test_no_rows_are_refused():

@@ -183,5 +183,7 @@ def test_a_table_without_errors_is_refused():
 
 
 def test_a_search_that_is_not_fitted_is_refused():
+    with pytest.raises(TypeError, match=r"has no cv_results_, .*such as RankedRangeClassifierCV"):
+        TendencyDisplay.from_estimator(SimpleNamespace(coef_=np.zeros(2)))
     with pytest.raises(NotFittedError, match="has no cv_results_"):
         TendencyDisplay.from_estimator(SimpleNamespace())

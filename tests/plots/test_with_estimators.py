@@ -8,6 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sorr import RankedRangeClassifier, RankedRangeRegressor
+from sorr.baselines import RobustMaxClassifier
 from sorr.plots import (
     CalibrationDisplay,
     DecisionBoundaryDisplay,
@@ -57,6 +58,46 @@ def test_rows_ranked_together_need_no_labels(rows):
     (curve,) = RankedLossDisplay.from_estimator(model).curves
     assert_array_equal(curve.losses, np.sort(model.losses_)[::-1])
     assert (curve.m, curve.k) == (12, 160)
+
+
+def test_where_classes_with_weights_are_ranked_together_their_weights_are_mass(rows):
+    X, y = rows
+    of_class = {"ham": 1.0, "spam": 3.0}
+    model = RankedRangeClassifier(m=12, ranking="pooled", class_weight=of_class, random_state=0)
+    model.fit(X, y)
+    with pytest.raises(ValueError, match="with ranking='pooled' and class_weight, each weight"):
+        RankedLossDisplay.from_estimator(model, X, y)
+    weight = np.where(y == "ham", 1.0, 3.0)
+    (curve,) = RankedLossDisplay.from_estimator(model, X, y, sample_weight=weight).curves
+    assert curve.edges[-1] == model.k_[0] == weight.sum()
+
+
+@pytest.fixture(scope="module")
+def rankless(rows):
+    return RobustMaxClassifier(K=5.0, C=10.0).fit(*rows)
+
+
+def test_rows_of_the_robust_maximum_that_take_slack_are_marked(rankless, rows):
+    X, y = rows
+    mask = rankless.outlier_score(X, y) > 0
+    assert 0 < mask.sum() < len(mask)
+    boundary = DecisionBoundaryDisplay.from_estimator(rankless, X, y, resolution=20)
+    assert_array_equal(boundary.left_out_.get_offsets(), X[mask])
+    calibration = CalibrationDisplay.from_estimator(rankless, X, y)
+    assert calibration.kept_rows.n_rows.sum() == np.sum(~mask)
+    scaled = make_pipeline(StandardScaler(), RobustMaxClassifier(K=5.0, C=10.0)).fit(X, y)
+    boundary = DecisionBoundaryDisplay.from_estimator(scaled, X, y, resolution=20)
+    mask = scaled[-1].outlier_score(scaled[0].transform(X), y) > 0
+    assert_array_equal(boundary.left_out_.get_offsets(), X[mask])
+
+
+@pytest.mark.parametrize(
+    ("display", "attribute"), [(RankedLossDisplay, "m_"), (TraceDisplay, "trace_")]
+)
+def test_a_model_without_ranks_is_told_which_models_have_them(display, attribute, rankless, rows):
+    given = () if display is TraceDisplay else rows
+    with pytest.raises(TypeError, match=f"Classifier has no {attribute}, .*RankedRangeRegressor"):
+        display.from_estimator(rankless, *given)
 
 
 def test_a_regressor_has_one_panel(rows):

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import column_or_1d
 
 from sorr.baselines.problem import Found, SlackProblem
 from sorr.baselines.slack import as_budget, as_norm, pour
 from sorr.baselines.span import in_own_span
-from sorr.estimators.base import FloatArray, RankedRangeLinear, Rows, restored
-from sorr.estimators.notices import ConstantModelWarning, NotConvergedWarning
+from sorr.estimators.base import restored
+from sorr.estimators.linear import FloatArray, LinearClassifier, Rows
+from sorr.estimators.notices import ConstantModelWarning, NotConvergedWarning, warn
 from sorr.estimators.targets import classes_of, encode, loss_of_classes
 from sorr.losses import Loss
 from sorr.solvers import Status
@@ -26,7 +23,7 @@ __all__ = ["RobustMaxClassifier"]
 _MOST = 5000  # parameters: a matrix of them is factorised in each step
 
 
-class RobustMaxClassifier(ClassifierMixin, RankedRangeLinear):
+class RobustMaxClassifier(LinearClassifier):
     r"""A linear classifier that minimises the largest loss after slack for outliers.
 
     .. math:: \min_{w, b} \; \min_{\xi \ge 0, \, \|\xi\| \le K} \; \max_i \;
@@ -162,12 +159,12 @@ class RobustMaxClassifier(ClassifierMixin, RankedRangeLinear):
         with restored(self):
             rows = self._rows(X, y, sample_weight)
             classes, index = classes_of(rows.y)
-            self._learn_classes(rows, classes, index)
+            warn(self._learn_classes(rows, classes, index))
         return self
 
     def _learn_classes(
         self, rows: Rows, classes: npt.NDArray[Any], index: npt.NDArray[np.intp]
-    ) -> None:
+    ) -> list[Warning]:
         budget, power = as_budget(self.K), as_norm(self.norm)
         check_limits(self.tol, self.max_iter)
         loss = loss_of_classes(self.loss, 2)  # refuses what is no loss over classes at all
@@ -197,17 +194,12 @@ class RobustMaxClassifier(ClassifierMixin, RankedRangeLinear):
             fit_intercept=self.fit_intercept,
         )
         found = problem.minimise(tol=self.tol, max_iter=self.max_iter)
-        self._keep_found(rows, problem, found)
         r = features.shape[1]
-        self.classes_ = classes
-        self.coef_ = np.atleast_2d(restore(found.theta[:r]).T)
-        self.intercept_ = np.atleast_1d(
-            found.theta[r] if self.fit_intercept else np.zeros(found.theta.shape[1:])
-        )
-        if len(self.intercept_) > 1:  # a constant added to all of them changes nothing
-            self.intercept_ = self.intercept_ - self.intercept_.mean()
+        intercept = found.theta[r] if self.fit_intercept else np.zeros(found.theta.shape[1:])
+        self._keep_classes(loss, classes, restore(found.theta[:r]), intercept)
+        return self._keep_found(rows, problem, found)
 
-    def _keep_found(self, rows: Rows, problem: SlackProblem, found: Found) -> None:
+    def _keep_found(self, rows: Rows, problem: SlackProblem, found: Found) -> list[Warning]:
         losses = problem.maximum.losses(problem.maximum.raw_prediction(found.theta))
         poured = pour(losses, problem.budget, problem.power, problem.mass)
         self.threshold_ = poured.threshold
@@ -218,77 +210,28 @@ class RobustMaxClassifier(ClassifierMixin, RankedRangeLinear):
         self.status_ = Status.OPTIMAL if found.gap <= self.tol else Status.UNCERTIFIED
         if found.is_constant:
             self.status_ = Status.CONSTANT_MODEL
-            warnings.warn(
+            return [
                 ConstantModelWarning(
                     "Constant model: no coefficients lower the largest loss after slack, so that "
                     f"every row is predicted alike; raise K={self.K:g}, since little slack leaves "
-                    "the model to the worst few rows, unless the features say nothing of y."
-                ),
-                stacklevel=4,
-            )
-        elif self.status_ is Status.UNCERTIFIED:
-            warnings.warn(
+                    "the model to the worst few rows, or raise C, unless the features say nothing "
+                    "of y."
+                )
+            ]
+        if self.status_ is Status.UNCERTIFIED:
+            return [
                 NotConvergedWarning(
                     f"Not converged (gap {found.gap:.1g}) in {found.n_iter} steps: the objective "
                     "may or may not be far from its minimum; scale the columns of X, lower C, or "
                     "raise tol or max_iter."
-                ),
-                stacklevel=4,
-            )
+                )
+            ]
+        return []
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = _takes_many(self.loss)
         return tags
-
-    def _stored_coef(self) -> FloatArray:
-        coef = np.asarray(self.coef_, dtype=np.float64).T
-        return coef[:, 0] if coef.shape[1] == 1 else coef
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Return the raw predictions.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With two classes, positive where the second is more likely.
-        """
-        return self._raw_prediction(X)
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class of each row.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        raw = self._raw_prediction(X)
-        best = (raw > 0).astype(np.intp) if raw.ndim == 1 else raw.argmax(axis=1)
-        return np.asarray(self.classes_[best])
-
-    @available_if(lambda self: _has_probability(self))
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of each class: for smooth losses only.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        raw = self._raw_prediction(X)
-        loss = loss_of_classes(self.loss, len(self.classes_))
-        return np.asarray(loss.probability(raw), dtype=np.float64)
 
     def outlier_score(self, X: Any, y: Any) -> FloatArray:
         """Return by how much the loss of each row exceeds the threshold.
@@ -304,36 +247,12 @@ class RobustMaxClassifier(ClassifierMixin, RankedRangeLinear):
         ndarray of shape (n_samples,)
             Above zero for a row that would take slack; the larger, the more suspect.
         """
-        raw = self._raw_prediction(X)
-        labels = column_or_1d(y)
-        if len(labels) != len(raw):
-            raise ValueError(
-                f"X has {len(raw)} rows, y {len(labels)}; needed one label for each row"
-            )
-        is_known = np.isin(labels, self.classes_)
-        if not is_known.all():
-            raise ValueError(
-                f"y holds {labels[~is_known].tolist()[0]!r}, which is none of the classes of the "
-                f"fit; needed {', '.join(map(repr, self.classes_.tolist()))}"
-            )
-        loss = loss_of_classes(self.loss, len(self.classes_))
-        index = np.searchsorted(self.classes_, labels)
-        return np.asarray(loss.value(encode(loss, index), raw) - self.threshold_)
+        return self._losses(X, y)[0] - self.threshold_
 
 
 def _takes_many(loss: Any) -> bool:
     """Tell whether a loss has a form for more than two classes that the solver can take."""
     try:
-        return loss_of_classes(loss, 3).has_pieces
+        return loss_of_classes(loss, 3).smooth
     except (TypeError, ValueError):
         return False
-
-
-def _has_probability(estimator: RobustMaxClassifier) -> bool:
-    many = hasattr(estimator, "classes_") and len(estimator.classes_) > 2
-    if not loss_of_classes(estimator.loss, 3 if many else 2).has_probability:
-        raise AttributeError(
-            f"predict_proba is not available for loss={estimator.loss!r}; needed a smooth loss, "
-            "such as 'logistic': or use CalibratedClassifierCV"
-        )
-    return True

@@ -6,52 +6,36 @@ import difflib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sorr.estimators.notices import warn_of
+from sorr.estimators.linear import FloatArray, LinearModel, Rows
+from sorr.estimators.notices import notices_of
 from sorr.estimators.progress import reporter
 from sorr.estimators.ranks import Ends
 from sorr.losses import Loss
 from sorr.objectives import RankedRangeObjective
-from sorr.objectives.groups import as_masses
 from sorr.ranked import Mass
 from sorr.ranked import thresholds as cut_values
 from sorr.solvers import Solution, dca, exhaustive, topsum, trim
+from sorr.solvers.base import as_count, check_limits
 
-__all__ = ["SOLVERS", "RankedRangeLinear", "Rows", "check_choice", "check_flag", "restored"]
+__all__ = [
+    "SOLVERS",
+    "RankedRangeLinear",
+    "Task",
+    "as_seed",
+    "check_choice",
+    "check_flag",
+    "restored",
+]
 
-FloatArray = npt.NDArray[np.float64]
+_ROUNDING = 1e-9  # relative difference of a loss from itself, by another order of additions
 SOLVERS = ("trim", "dca", "topsum", "exhaustive")
-
-
-class Rows(NamedTuple):
-    """The rows that count: those of positive mass."""
-
-    X: Any
-    y: npt.NDArray[Any]
-    weight: FloatArray | None
-    places: npt.NDArray[np.intp] | None
-    """Where they stand among the rows that were given; None if all of them count."""
-    n_given: int
-
-    def spread(self, values: npt.NDArray[Any], missing: Any) -> npt.NDArray[Any]:
-        """Return their values in the places of all rows that were given."""
-        if self.places is None:
-            return values
-        everywhere = np.full(self.n_given, missing, dtype=values.dtype)
-        everywhere[self.places] = values
-        return everywhere
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether masses are numbers of copies, so that fractions of them become whole rows."""
-        return self.weight is None or bool(np.all(self.weight % 1 == 0))
 
 
 @dataclass(frozen=True)
@@ -67,26 +51,15 @@ class Task:
     start: FloatArray | None = None
 
 
-class RankedRangeLinear(BaseEstimator):
+class RankedRangeLinear(LinearModel):
     """A linear model that minimises a ranked range of losses."""
-
-    def _rows(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> Rows:
-        """Return the data as arrays, without the rows of no weight."""
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], **how)
-        weight = as_masses(sample_weight, X.shape[0])
-        if weight is None or weight.all():
-            return Rows(X, y, weight, None, X.shape[0])
-        index = np.flatnonzero(weight)
-        return Rows(X[index], y[index], weight[index], index, X.shape[0])
 
     def _objective(self, task: Task) -> RankedRangeObjective:
         """Return what is minimised. A multiplier of each group stretches its masses and ranks."""
         rows, stretch, weight = task.rows, task.multiplier, task.rows.weight
+        ends = task.ends if stretch is None else Ends(*(end * stretch for end in task.ends))
         is_counted = weight is None and stretch is None
-        m, k = (
-            [int(e) if is_counted and e % 1 == 0 else Mass(e) for e in end]
-            for end in (task.ends if stretch is None else (end * stretch for end in task.ends))
-        )
+        m, k = ([_rank(e, is_counted) for e in end] for end in ends)
         if task.groups is not None and stretch is not None:
             weight = stretch[task.groups] * (1.0 if weight is None else weight)
         return RankedRangeObjective(
@@ -101,10 +74,31 @@ class RankedRangeLinear(BaseEstimator):
             fit_intercept=self.fit_intercept,
         )
 
-    def _minimise(self, objective: RankedRangeObjective, start: FloatArray | None) -> Solution:
-        """Return what the chosen solver finds."""
+    def _check_options(self) -> None:
+        """Refuse what no solver could make sense of, or the chosen one would not look at."""
         check_choice("solver", self.solver, SOLVERS)
         check_flag("certify", self.certify)
+        check_limits(self.tol, self.max_iter)
+        if self.n_starts != "auto":
+            as_count("n_starts", self.n_starts, 1)
+        if isinstance(self.verbose, bool | np.bool_) or not isinstance(self.verbose, Integral):
+            raise TypeError(f"verbose={self.verbose!r} is not an int; needed 0, 1 or 2")
+        if self.k_schedule is None:
+            return
+        if self.solver not in ("trim", "dca"):
+            raise ValueError(
+                f"k_schedule is given, and solver={self.solver!r} does not follow one; needed "
+                "solver='trim' or 'dca'"
+            )
+        if self.k is not None:
+            raise ValueError(
+                f"k={self.k!r} and k_schedule are both given, and each sets the last rank to keep; "
+                "needed one of them"
+            )
+
+    def _minimise(self, objective: RankedRangeObjective, start: FloatArray | None) -> Solution:
+        """Return what the chosen solver finds."""
+        self._check_options()
         progress = reporter(type(self).__name__, self.verbose)
         seed = as_seed(self.random_state)
         if self.solver == "exhaustive":
@@ -147,39 +141,37 @@ class RankedRangeLinear(BaseEstimator):
         theta = np.concatenate(parts)
         return theta if theta.shape == shape else None
 
-    def _stored_coef(self) -> FloatArray:
-        """Return the coefficients in the shape of a solver's."""
-        return np.asarray(self.coef_)
-
-    def _learn(self, task: Task) -> Solution:
-        """Minimise, keep what is known of the solution, and warn of what is wrong with it."""
+    def _learn(self, task: Task) -> tuple[Solution, list[Warning]]:
+        """Minimise, keep what is known of the solution, and return what is wrong with it."""
         objective = self._objective(task)
-        start = self._warm(objective.shape) if task.start is None else task.start
-        solution = self._minimise(objective, start)
+        warm = self._warm(objective.shape)
+        solution = self._minimise(objective, task.start if warm is None else warm)
         objective = objective.with_groups(solution.groups)  # k may have followed a schedule
         raw = objective.raw_prediction(solution.theta)
-        self._keep(task, objective, solution, raw)
-        is_classes = objective.strata is not None
-        warn_of(solution, self._largest_kept.max() if is_classes else np.nan, objective.C)
-        return solution
+        largest = self._keep(task, objective, solution, raw)
+        is_endless = objective.loss.is_endless and objective.strata is not None
+        return solution, notices_of(solution, largest if is_endless else np.nan, objective.C)
 
     def _keep(
         self, task: Task, objective: RankedRangeObjective, solution: Solution, raw: Any
-    ) -> None:
+    ) -> float:
+        """Keep it, and return the largest loss that counts."""
         losses = objective.losses(raw).astype(np.float64, copy=False)
         masses = objective.groups.masses
-        cuts, largest = [], []
+        cuts, levels, largest = [], [], 0.0
         for group in objective.groups:
             rows = group.rows
             weight = None if objective.groups.weight is None else masses[rows]
             pair = cut_values(losses[rows], Mass(group.m), Mass(group.k), sample_weight=weight)
             cuts.append(pair)
-            largest.append(losses[rows][solution.row_weights[rows] > 0].max())
+            is_kept = solution.row_weights[rows] > 0
+            levels.append(_level(losses[rows], is_kept))
+            largest = max(largest, float(losses[rows][is_kept].max()))
         stretch = 1.0 if task.multiplier is None else task.multiplier
         self.m_ = np.array([group.m for group in objective.groups]) / stretch
         self.k_ = np.array([group.k for group in objective.groups]) / stretch
         self.thresholds_ = np.array(cuts, dtype=np.float64)
-        self._largest_kept = np.array(largest)
+        self._levels = np.array(levels)
         self.losses_ = task.rows.spread(losses, np.nan)
         self.row_weights_ = task.rows.spread(solution.row_weights.astype(np.float64), 0.0)
         is_out = objective.dropped(raw) > masses / 2
@@ -187,17 +179,20 @@ class RankedRangeLinear(BaseEstimator):
         self.objective_, self.gap_, self.status_ = solution.objective, solution.gap, solution.status
         self.trace_, self.minima_ = solution.trace, solution.minima
         self.n_iter_ = max(1, sum(step.phase != "start" for step in solution.trace))
+        return largest
 
-    def _raw_prediction(self, X: Any) -> FloatArray:
-        """Return ``X @ coef + intercept`` of new rows."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return np.asarray(X @ self._stored_coef() + np.squeeze(self.intercept_))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+def _rank(end: float, is_counted: bool) -> int | Mass:
+    """Return an end as a number of rows where it is one, which is faster to rank by."""
+    return int(end) if is_counted and end % 1 == 0 else Mass(end)
+
+
+def _level(losses: FloatArray, is_kept: npt.NDArray[np.bool_]) -> float:
+    """Return the largest loss that is kept, and a little: what rounding may add to it elsewhere."""
+    largest = float(losses[is_kept].max())
+    above = losses[losses > largest]
+    room = (float(above.min()) - largest) / 2 if len(above) else np.inf
+    return largest + min(_ROUNDING * max(largest, float(np.median(losses))), room)
 
 
 @contextmanager
@@ -216,10 +211,10 @@ def as_seed(random_state: Any) -> int | np.random.Generator | None:
     """Return what solvers draw from; scikit-learn's generators give one number to begin with."""
     if random_state is None or isinstance(random_state, np.random.Generator):
         return random_state
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(np.iinfo(np.int32).max))
-    check_random_state(random_state)
-    return int(random_state)
+    if isinstance(random_state, Integral):
+        check_random_state(random_state)
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
 def check_choice(name: str, given: Any, choices: tuple[str, ...]) -> None:

@@ -7,19 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import column_or_1d
 
-from sorr.estimators.base import (
-    FloatArray,
-    RankedRangeLinear,
-    Rows,
-    Task,
-    as_seed,
-    check_choice,
-    restored,
-)
+from sorr.estimators.base import RankedRangeLinear, Task, as_seed, check_choice, restored
+from sorr.estimators.linear import FloatArray, LinearClassifier, Rows
+from sorr.estimators.notices import warn
 from sorr.estimators.ranks import class_factors, pooled_ends, within_class_ends
 from sorr.estimators.share.estimate import OutlierShare, share_of
 from sorr.estimators.targets import classes_of, encode, loss_of_classes
@@ -32,7 +23,7 @@ __all__ = ["RankedRangeClassifier"]
 _RANKINGS = ("within_class", "pooled")
 
 
-class RankedRangeClassifier(ClassifierMixin, RankedRangeLinear):
+class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
     r"""A linear classifier that ranks the losses, drops the largest and learns from the rest.
 
     .. math:: \min_{w, b} \; \sum_c \frac{n_c}{n} \frac{1}{k_c - m_c}
@@ -48,8 +39,8 @@ class RankedRangeClassifier(ClassifierMixin, RankedRangeLinear):
         How much to drop from the top, as wrong labels and outliers. A fraction of each class
         (rounded down, so that no class vanishes) or, pooled, of all rows. An int is a count:
         pooled only, since within classes it has two readings. A mapping gives classes their own
-        count or fraction; one that is not named drops nothing. "auto" estimates the number of
-        each class, see `estimate_outlier_share`.
+        count or fraction; one that is not named drops nothing. Zero is 0, not 0.0, which is no
+        fraction. "auto" estimates the number of each class, see `estimate_outlier_share`.
     k : float, int, mapping or None, default=None
         The last rank to keep, in the same units; None keeps all rows that are easier.
     loss : str or Loss, default="logistic"
@@ -73,9 +64,11 @@ class RankedRangeClassifier(ClassifierMixin, RankedRangeLinear):
     certify : bool, default=True
         Whether `trim` goes on to a certified fixed point. Not available for "multiclass_hinge".
     k_schedule : KSchedule or None, default=None
-        Lowers k as the training accuracy rises, instead of `k`.
+        Lowers k as the training accuracy rises, instead of `k`; for "trim" and "dca".
     class_weight : mapping, "balanced" or None, default=None
-        A factor on the mass of each class.
+        A factor on the mass of each class: how much it counts in the objective. Within classes
+        the same rows are dropped as without. Pooled, a row of twice the weight is two rows to
+        the ranks too, and counts m, k are numbers of such rows.
     tol : float, default=1e-6
         The certified gap to reach, relative to the objective.
     max_iter : int, default=50
@@ -108,7 +101,7 @@ class RankedRangeClassifier(ClassifierMixin, RankedRangeLinear):
     minima_ : tuple of sorr.solvers.Minimum
         The distinct local minima found, the lowest first, with the mass dropped of each class.
     m_, k_ : ndarray of shape (n_classes,) or (1,)
-        The ranks in rows, or mass, of each class; of all rows if pooled.
+        The ranks in rows, or mass, of each class; of all rows if pooled, class weights included.
     thresholds_ : ndarray of shape (n_classes, 2) or (1, 2)
         The losses at these ranks: infinite where m is 0.
     losses_ : ndarray of shape (n_samples,)
@@ -117,7 +110,8 @@ class RankedRangeClassifier(ClassifierMixin, RankedRangeLinear):
         How much each row counts in the objective. They sum to one.
     outlier_mask_ : ndarray of bool of shape (n_samples,)
         The rows above rank m. Rows with the same loss as one at rank m share what is dropped of
-        them, and are in the mask together if that is more than half.
+        them, and are in the mask together if that is more than half; so is the row across rank m
+        where masses are no whole numbers.
     share_ : OutlierShare
         What ``m="auto"`` found. Not there otherwise.
     n_features_in_, feature_names_in_
@@ -207,12 +201,12 @@ class RankedRangeClassifier(ClassifierMixin, RankedRangeLinear):
         with restored(self):
             rows = self._rows(X, y, sample_weight)
             classes, index = classes_of(rows.y)
-            self._learn_classes(rows, classes, index)
+            warn(self._learn_classes(rows, classes, index))
         return self
 
     def _learn_classes(
         self, rows: Rows, classes: npt.NDArray[Any], index: npt.NDArray[np.intp]
-    ) -> None:
+    ) -> list[Warning]:
         check_choice("ranking", self.ranking, _RANKINGS)
         loss = loss_of_classes(self.loss, len(classes))
         masses: npt.NDArray[Any] = np.bincount(index, rows.weight, len(classes))
@@ -243,13 +237,10 @@ class RankedRangeClassifier(ClassifierMixin, RankedRangeLinear):
             multiplier=factor,
             start=start,
         )
-        solution = self._learn(task)
-        self.classes_ = classes
-        self.coef_ = np.atleast_2d(solution.coef.T)
-        self.intercept_ = np.atleast_1d(solution.intercept)
-        if len(self.intercept_) > 1:  # a constant added to all of them changes nothing
-            self.intercept_ = self.intercept_ - self.intercept_.mean()
+        solution, notices = self._learn(task)
+        self._keep_classes(loss, classes, solution.coef, solution.intercept)
         self.minima_ = _named(solution.minima, names, factor)
+        return notices
 
     def _drops(self, share: OutlierShare) -> Any:
         """Return how many rows to drop: of each class, or of all if they are ranked together."""
@@ -257,58 +248,6 @@ class RankedRangeClassifier(ClassifierMixin, RankedRangeLinear):
         if self.ranking == "pooled":
             return sum(drops) if share.drop_.dtype.kind == "i" else Mass(sum(drops))
         return dict(zip(share.classes_.tolist(), drops, strict=True))
-
-    def _stored_coef(self) -> FloatArray:
-        coef = np.asarray(self.coef_, dtype=np.float64).T
-        return coef[:, 0] if coef.shape[1] == 1 else coef
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Return the raw predictions.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With two classes, positive where the second is more likely.
-        """
-        return self._raw_prediction(X)
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class of each row.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        raw = self._raw_prediction(X)
-        best = (raw > 0).astype(np.intp) if raw.ndim == 1 else raw.argmax(axis=1)
-        return np.asarray(self.classes_[best])
-
-    @available_if(lambda self: _has_probability(self))
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of each class: for smooth losses only.
-
-        It is the one under which the raw prediction has the least expected loss. For the hinge,
-        `sklearn.calibration.CalibratedClassifierCV` finds one.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        raw = self._raw_prediction(X)
-        loss = loss_of_classes(self.loss, len(self.classes_))
-        return np.asarray(loss.probability(raw), dtype=np.float64)
 
     def outlier_score(self, X: Any, y: Any) -> FloatArray:
         """Return by how much the loss of each row exceeds all that were kept in its class.
@@ -324,38 +263,9 @@ class RankedRangeClassifier(ClassifierMixin, RankedRangeLinear):
         ndarray of shape (n_samples,)
             Above zero for a row that would have been left out; the larger, the more suspect.
         """
-        raw = self._raw_prediction(X)
-        index = self._index(y, len(raw))
-        loss = loss_of_classes(self.loss, len(self.classes_))
-        largest = self._largest_kept
-        largest = largest[index] if len(largest) > 1 else largest[0]
-        return np.asarray(loss.value(encode(loss, index), raw) - largest)
-
-    def _index(self, y: Any, n_samples: int) -> npt.NDArray[np.intp]:
-        """Return the index of each label among the classes."""
-        labels = column_or_1d(y)
-        if len(labels) != n_samples:
-            raise ValueError(
-                f"X has {n_samples} rows, y {len(labels)}; needed one label for each row"
-            )
-        is_known = np.isin(labels, self.classes_)
-        if not is_known.all():
-            raise ValueError(
-                f"y holds {labels[~is_known].tolist()[0]!r}, which is none of the classes of the "
-                f"fit; needed {', '.join(map(repr, self.classes_.tolist()))}"
-            )
-        return np.asarray(np.searchsorted(self.classes_, labels))
-
-
-def _has_probability(estimator: RankedRangeClassifier) -> bool:
-    many = hasattr(estimator, "classes_") and len(estimator.classes_) > 2
-    loss = loss_of_classes(estimator.loss, 3 if many else 2)
-    if not loss.has_probability:
-        raise AttributeError(
-            f"predict_proba is not available for loss={estimator.loss!r}; needed a smooth loss, "
-            "such as 'logistic': or use CalibratedClassifierCV"
-        )
-    return True
+        losses, index = self._losses(X, y)
+        levels = self._levels
+        return np.asarray(losses - (levels[index] if len(levels) > 1 else levels[0]))
 
 
 def _named(
@@ -366,6 +276,6 @@ def _named(
     for minimum in minima:
         masses = list(minimum.dropped.values())  # in the order of the classes
         if factor is not None:
-            masses = [round(mass / f, 9) for mass, f in zip(masses, factor, strict=True)]
+            masses = [round(float(m / f), 9) for m, f in zip(masses, factor, strict=True)]
         found.append(minimum._replace(dropped=dict(zip(names, masses, strict=True))))
     return tuple(found)

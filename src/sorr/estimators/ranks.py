@@ -32,6 +32,14 @@ def class_factors(
         return None
     if isinstance(class_weight, str) and class_weight == "balanced":  # by mass, not by rows
         return np.asarray(masses.sum() / (len(classes) * masses))
+    if isinstance(class_weight, Mapping):
+        _refuse_strangers("class_weight", class_weight, classes.tolist())
+        class_weight = dict(class_weight)
+    elif not isinstance(class_weight, str):
+        raise TypeError(
+            f"class_weight={class_weight!r} is of type {type(class_weight).__name__}; needed a "
+            "mapping from class to weight, or 'balanced'"
+        )
     factors = np.asarray(compute_class_weight(class_weight, classes=classes, y=y), np.float64)
     if not (np.isfinite(factors).all() and (factors > 0).all()):
         raise ValueError(
@@ -89,6 +97,8 @@ def within_class_ends(m: Any, k: Any, masses: Masses, classes: Sequence[Any]) ->
             _refuse_strangers(name, rank, classes)
         elif isinstance(rank, int | np.integer) and not isinstance(rank, bool) and rank != 0:
             _refuse_count(name, int(rank), masses, classes)
+    RankedRange(0 if isinstance(m, Mapping) else m)  # what is no rank is none in any class
+    RankedRange(0, None if isinstance(k, Mapping) else k)
     ends = []
     for label, mass in zip(classes, masses, strict=True):
         low = m.get(label, 0) if isinstance(m, Mapping) else m

@@ -8,7 +8,9 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
-from sorr.estimators.base import FloatArray, RankedRangeLinear, Task, restored
+from sorr.estimators.base import RankedRangeLinear, Task, restored
+from sorr.estimators.linear import FloatArray, check_length
+from sorr.estimators.notices import warn
 from sorr.estimators.ranks import pooled_ends
 from sorr.estimators.targets import loss_of_numbers
 from sorr.losses import Loss
@@ -143,8 +145,10 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
                 mass = mass.astype(np.int64)
             ends = pooled_ends(self.m, self.k, mass)
             target = rows.y.astype(np.float64, copy=False)
-            solution = self._learn(Task(rows=rows, loss=loss, target=target, ends=ends))
+            solution, notices = self._learn(Task(rows=rows, loss=loss, target=target, ends=ends))
+            self._loss = loss
             self.coef_, self.intercept_ = solution.coef, float(solution.intercept)
+            warn(notices)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -174,6 +178,6 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
             Above zero for a row that would have been left out; the larger, the more suspect.
         """
         raw = self._raw_prediction(X)
-        loss = loss_of_numbers(self.loss)
-        target = loss.check_target(column_or_1d(y))
-        return np.asarray(loss.value(target, raw) - self._largest_kept[0])
+        target = self._loss.check_target(column_or_1d(y))
+        check_length(target, len(raw))
+        return np.asarray(self._loss.value(target, raw) - self._levels[0])

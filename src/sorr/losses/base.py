@@ -40,6 +40,9 @@ class Loss(ABC):
         Whether `curvature` is defined.
     floor : float
         What the maximum of `pieces` is cut at from below: zero for hinges, else minus infinity.
+    is_endless : bool
+        Whether the loss of a row that is right falls forever and never reaches zero, so that rows
+        which can be told apart without error drive coefficients to infinity.
     """
 
     name: ClassVar[str]
@@ -49,6 +52,7 @@ class Loss(ABC):
     monotone: ClassVar[bool] = False
     has_curvature: ClassVar[bool] = False
     floor: ClassVar[float] = -np.inf
+    is_endless: ClassVar[bool] = False
     _curved_relative: ClassVar[str]
 
     @np.errstate(over="ignore")  # losses beyond the largest float are infinite

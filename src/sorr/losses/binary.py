@@ -27,6 +27,7 @@ class Logistic(BinaryLoss):
     """
 
     name: ClassVar[str] = "logistic"
+    is_endless: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
     has_curvature: ClassVar[bool] = True
 

@@ -31,6 +31,7 @@ class Softmax(MulticlassLoss):
     """
 
     name: ClassVar[str] = "softmax"
+    is_endless: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
     has_curvature: ClassVar[bool] = True
 

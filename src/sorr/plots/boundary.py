@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from sorr.plots.canvas import CLASS_COLOURS, INK, MARKERS, place_legend, take_axes
+from sorr.plots.canvas import CLASS_COLOURS, INK, MARKERS, FloatArray, place_legend, take_axes
 from sorr.plots.fitted import label_index, left_out_rows, missing, name_of, take_apart
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 __all__ = ["DecisionBoundaryDisplay"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class DecisionBoundaryDisplay:
@@ -119,7 +117,7 @@ class DecisionBoundaryDisplay:
         y : array-like of shape (n_samples,), optional
             Their labels; without them no rows are drawn.
         resolution : int, default=200
-            How many points to ask about along each axis.
+            How many points to ask about along each axis: two or more.
         margin : float, default=0.08
             How far the axes reach beyond the rows, as a share of their range.
         name : str, optional
@@ -134,7 +132,7 @@ class DecisionBoundaryDisplay:
         """
         model = take_apart(estimator).model
         if not hasattr(estimator, "classes_"):
-            raise missing(model, "classes_", "RankedRangeClassifier().fit(X, y)")
+            raise missing(model, "classes_", "RankedRangeClassifier")
         names = [str(column) for column in getattr(X, "columns", ())]
         points = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != 2:
@@ -143,6 +141,11 @@ class DecisionBoundaryDisplay:
             raise ValueError(
                 f"X has {what}; a boundary is drawn over two features: choose two columns, and "
                 "fit the model on these"
+            )
+        if resolution < 2:
+            raise ValueError(
+                f"resolution={resolution} points along each axis make no area; needed 2 or more, "
+                "such as resolution=200"
             )
         low, high = points.min(axis=0), points.max(axis=0)
         reach = margin * np.where(high > low, high - low, 1.0)

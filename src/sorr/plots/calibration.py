@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from sorr.plots.canvas import DROPPED, INK, KEPT, place_legend, take_axes
+from sorr.plots.canvas import DROPPED, INK, KEPT, FloatArray, place_legend, take_axes
 from sorr.plots.fitted import label_index, left_out_rows, name_of, take_apart
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CalibrationDisplay", "ReliabilityCurve"]
 
-FloatArray = npt.NDArray[np.float64]
 Strategy = Literal["uniform", "quantile"]
 
 _NORMAL = 1.959964  # standard errors on either side that hold 95 % of a normal distribution
@@ -207,11 +206,18 @@ class CalibrationDisplay:
         has_label, probability = np.asarray(y_true), np.asarray(y_prob, dtype=np.float64)
         if not np.isin(has_label, (0, 1)).all():
             raise ValueError("y_true holds other values than 0 and 1; pass y == label")
+        _check_probability(probability, has_label.shape)
         everything = _curve(has_label, probability, n_bins, strategy)
         kept = None
-        stays = ~np.asarray(False if left_out is None else left_out, dtype=bool)
-        if left_out is not None and stays.any():
-            kept = _curve(has_label[stays], probability[stays], n_bins, strategy)
+        if left_out is not None:
+            stays = ~np.asarray(left_out, dtype=bool)
+            if stays.shape != probability.shape:
+                raise ValueError(
+                    f"left_out has shape {stays.shape}; needed True or False for each of the "
+                    f"{len(probability)} rows"
+                )
+            if stays.any():
+                kept = _curve(has_label[stays], probability[stays], n_bins, strategy)
         return cls(everything, kept, pos_label=pos_label, name=name).plot(ax=ax, **options)
 
     def plot(self, ax: Axes | None = None, *, interval: bool = True) -> Self:
@@ -267,6 +273,25 @@ def _draw(
         low, high = curve.interval()
         ax.vlines(curve.predicted, low, high, color=colour, alpha=0.5, linewidth=1.5)
     return line
+
+
+def _check_probability(probability: FloatArray, shape: tuple[int, ...]) -> None:
+    if probability.ndim != 1 or probability.shape != shape:
+        raise ValueError(
+            f"y_true has shape {shape}, y_prob {probability.shape}; needed one entry of both for "
+            "each row: of predict_proba, take the column of the label"
+        )
+    if np.isnan(probability).any():
+        raise ValueError(
+            f"{np.isnan(probability).sum()} of the probabilities are NaN; needed numbers from 0 to "
+            "1: leave these rows out"
+        )
+    outside = probability[(probability < 0) | (probability > 1)]
+    if len(outside):
+        raise ValueError(
+            f"y_prob holds {outside[0]:g}, which is no probability; needed numbers from 0 to 1, as "
+            "from predict_proba: not from decision_function"
+        )
 
 
 def _curve(

@@ -7,8 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sorr.plots.canvas import FloatArray
+
 __all__ = [
     "Judged",
+    "Parts",
     "fitted",
     "judge",
     "label_index",
@@ -18,8 +21,9 @@ __all__ = [
     "take_apart",
 ]
 
-FloatArray = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+
+_FITTED = ("coef_", "classes_")  # one of which most estimators have after fit, of any library
 
 
 class Parts(NamedTuple):
@@ -54,17 +58,26 @@ def fitted(estimator: Any, *attributes: str) -> Any:
     model = take_apart(estimator).model
     for attribute in attributes:
         if not hasattr(model, attribute):
-            raise missing(model, attribute, "RankedRangeClassifier().fit(X, y)")
+            raise missing(model, attribute, "RankedRangeClassifier", "RankedRangeRegressor")
     return model
 
 
-def missing(estimator: Any, attribute: str, example: str) -> Exception:
-    """Return the error to raise where an estimator is not fitted, or is of another kind."""
+def missing(estimator: Any, attribute: str, *kinds: str) -> Exception:
+    """Return the error to raise where an estimator is not fitted, or is of another kind.
+
+    `kinds` are the names of estimators that have the attribute after fit.
+    """
     from sklearn.exceptions import NotFittedError
 
+    name = name_of(estimator)
+    if any(hasattr(estimator, sign) for sign in _FITTED):
+        return TypeError(
+            f"this {name} has no {attribute}, though it is fitted: it is an estimator of another "
+            f"kind; needed one that has it, such as {' or '.join(kinds)}"
+        )
     error: Exception = NotFittedError(
-        f"this {name_of(estimator)} has no {attribute}: it is not fitted, or it is no estimator "
-        f"of sorr; needed a fitted one, such as {example}"
+        f"this {name} has no {attribute}: it is not fitted, or it is an estimator of another "
+        f"kind; needed a fitted one, such as {kinds[0]}().fit(X, y)"
     )
     return error
 
@@ -82,7 +95,7 @@ def label_index(y: Any, classes: Any) -> npt.NDArray[np.intp]:
     strangers = labels[~np.isin(labels, names)]
     if len(strangers):
         raise ValueError(
-            f"{strangers[0]!r} is none of the classes of the fit; needed labels among "
+            f"{strangers.tolist()[0]!r} is none of the classes of the fit; needed labels among "
             f"{', '.join(map(repr, names.tolist()))}"
         )
     return np.searchsorted(names, labels)
@@ -161,7 +174,9 @@ def _is_fit(score: FloatArray, losses: FloatArray, group: npt.NDArray[np.intp] |
 
 def left_out_rows(estimator: Any, X: Any, y: Any) -> Mask | None:
     """Return which rows were left out or would have been; None if the model leaves out none."""
-    model = take_apart(estimator).model
-    if not (hasattr(model, "outlier_mask_") and hasattr(model, "outlier_score")):
+    parts = take_apart(estimator)
+    if not (hasattr(parts.model, "outlier_mask_") and hasattr(parts.model, "outlier_score")):
         return None
+    if not hasattr(parts.model, "m_"):  # no ranks: outliers are above a threshold
+        return np.asarray(parts.model.outlier_score(parts.transform(X), y), float) > 0
     return judge(estimator, X, y).left_out

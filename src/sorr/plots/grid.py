@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-__all__ = ["Curve", "place", "read_results", "same"]
+from sorr.plots.canvas import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
+__all__ = ["Curve", "is_number", "place", "read_results", "same"]
 
 
 class Curve(NamedTuple):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from sorr.plots.canvas import DROPPED, EASY, INK, KEPT
+from sorr.plots.canvas import DROPPED, EASY, INK, KEPT, FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.patches import Patch
 
 __all__ = ["RankedCurve", "draw_curve", "rank"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _PARTS = (("dropped", DROPPED, "///"), ("kept", KEPT, None), ("left aside", EASY, "..."))
 _WORDS = {"dropped": "dropped", "kept": "kept", "left aside": "easy, left aside"}
@@ -57,7 +54,8 @@ def rank(label: Any, losses: FloatArray, mass: FloatArray, m: float, k: float) -
     total = float(edges[-1])
     if k > total * (1 + 1e-9):
         raise ValueError(
-            f"k={k:g} exceeds the {total:g} {what}; if the fit had sample_weight, pass it here too"
+            f"k={k:g} exceeds the {total:g} {what}; if the fit had sample_weight, pass it here "
+            "too: with ranking='pooled' and class_weight, each weight times that of its class"
         )
     return RankedCurve(label, edges, losses[order], m, min(k, total))
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RankedLossDisplay"]
 
-FloatArray = npt.NDArray[np.float64]
-
 _COLUMNS = 3  # panels side by side
 
 
@@ -127,7 +125,8 @@ class RankedLossDisplay:
         y : array-like of shape (n_samples,), optional
             Their targets. Needed with `X`, and where classes are ranked each by itself.
         sample_weight : array-like of shape (n_samples,), optional
-            The weights of these rows, if the fit had any.
+            The weights of these rows, if the fit had any. Where classes are ranked together, and
+            have weights, each is multiplied by the weight of its class.
         ax : Axes or iterable of Axes, optional
             As many as there are panels; new ones by default.
         **options
@@ -191,8 +190,16 @@ class RankedLossDisplay:
         if labels is not None:
             names, group = np.unique(np.asarray(labels), return_inverse=True)
         totals: list[Any] = np.bincount(group).tolist()
+        unknown = np.isnan(values)
         if sample_weight is not None:
-            totals = np.bincount(group, np.asarray(sample_weight, float)).tolist()
+            mass = np.asarray(sample_weight, float)
+            totals = np.bincount(group, mass).tolist()
+            unknown &= mass > 0
+        if unknown.any():
+            raise ValueError(
+                f"{unknown.sum()} of the losses are NaN, which has no rank; needed numbers: leave "
+                "these rows out, or give them weight 0"
+            )
         ends = [RankedRange(m, k).resolve(total) for total in totals]
         display = cls(
             values,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from sorr.plots.canvas import DROPPED, INK, KEPT, place_legend, take_axes
+from sorr.plots.canvas import DROPPED, INK, KEPT, FloatArray, place_legend, take_axes
 from sorr.plots.fitted import missing
 from sorr.plots.grid import place, read_results, same
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 __all__ = ["TendencyDisplay"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _LABELS = {
     "m": "m: {} dropped from the top",
@@ -135,7 +133,9 @@ class TendencyDisplay:
         TendencyDisplay
         """
         if not hasattr(search, "cv_results_"):
-            raise missing(search, "cv_results_", "RankedRangeClassifierCV().fit(X, y)")
+            raise missing(
+                search, "cv_results_", "RankedRangeClassifierCV", "RankedRangeRegressorCV"
+            )
         best = getattr(search, "best_params_", None)
         losses = getattr(getattr(search, "best_estimator_", None), "losses_", None)
         display = cls.from_results(

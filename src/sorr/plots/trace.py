@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from sorr.plots.canvas import EASY, INK, KEPT, place_legend, scale_by_powers, take_axes
+from sorr.plots.canvas import EASY, INK, KEPT, FloatArray, place_legend, scale_by_powers, take_axes
 from sorr.plots.fitted import fitted
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 __all__ = ["TraceDisplay"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # what the solvers call their phases, in words, and the mark of each
 _PHASES = {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from numbers import Integral, Real
 from typing import NamedTuple, TypeAlias
@@ -25,7 +26,11 @@ __all__ = [
     "as_start",
     "check_limits",
     "describe",
+    "recounted",
+    "tamed",
 ]
+
+_ABSURD = 1e150  # a target whose square is hardly a number: a marker of something missing, no datum
 
 
 class Status(Enum):
@@ -48,9 +53,9 @@ class Status(Enum):
     )
     ITERATION_LIMIT = "the limit of iterations was reached while the objective still decreased"
     CONSTANT_MODEL = (
-        "the best that was found is the constant model: all coefficients are zero, so that every "
-        "row is predicted alike; raise k, or lower m, since so few ranks are kept that ignoring "
-        "the features costs least"
+        "the best that was found is the constant model: no coefficients pay, so that every row is "
+        "predicted alike; raise k or lower m if few ranks are kept, scale the columns of X or "
+        "raise C if the ridge is strong, unless the features say nothing of the target"
     )
 
     @property
@@ -192,3 +197,30 @@ def check_limits(tol: object, max_iter: object) -> None:
     as_count("max_iter", max_iter, 1)
     if isinstance(tol, bool) or not isinstance(tol, Real) or not float(tol) > 0:
         raise ValueError(f"tol={tol!r} is not a tolerance; needed a number above 0, such as 1e-6")
+
+
+def tamed(objective: RankedRangeObjective) -> RankedRangeObjective:
+    """Return the objective with absurd targets moved to where their losses are finite.
+
+    Wherever such a row is dropped the objective is what it was; `recounted` sees to the others.
+    """
+    if objective.y.ndim > 1 or objective.y.dtype.kind != "f":
+        return objective
+    if float(np.abs(objective.y).max()) <= _ABSURD:
+        return objective
+    tame = copy(objective)
+    tame.y = np.clip(objective.y, -_ABSURD, _ABSURD)
+    return tame
+
+
+def recounted(objective: RankedRangeObjective, solution: Solution) -> Solution:
+    """Return the solution of a tamed objective as one of the objective itself.
+
+    Where an absurd target counts, what is known about the tamed objective is worth nothing.
+    """
+    if objective.y.ndim > 1 or objective.y.dtype.kind != "f":
+        return solution
+    if not solution.row_weights[np.abs(objective.y) > _ABSURD].any():
+        return solution
+    value = objective.with_groups(solution.groups).value(solution.theta)
+    return replace(solution, objective=value, gap=np.inf, status=Status.UNCERTIFIED)

@@ -21,8 +21,11 @@ from sorr.solvers.base import (
     as_generator,
     as_start,
     describe,
+    recounted,
+    tamed,
 )
 from sorr.solvers.bfgs import lower
+from sorr.solvers.degenerate import is_constant
 from sorr.solvers.record import Record, Validation
 from sorr.solvers.schedule import KSchedule
 from sorr.solvers.stochastic import StepSize, minibatch, step_sizes, stochastic
@@ -114,7 +117,9 @@ def dca(
     -------
     Solution
         Without `validation`, the point after an outer step at which F is lowest. Nothing is
-        certified: the gap is infinite.
+        certified: the gap is infinite. `Status.UNCERTIFIED` says that F seems to have converged,
+        but that rounding may hide what is left to do: losses above rank m are so large that
+        the difference of the two functions has no digits of the others.
 
     Notes
     -----
@@ -150,6 +155,7 @@ def dca(
         raise ValueError(f"tol={tol} is no tolerance; needed tol >= 0: 0 makes all outer steps")
     random, n = as_generator(random_state), objective.n_samples
     every = as_count("validate_every", validate_every, 1)
+    given, objective = objective, tamed(objective)
     record = Record(objective, as_start(objective, start), validation, every, k_schedule, progress)
     if inner == "deterministic":
         steps, outer = as_count("inner_steps", inner_steps, 500), 100
@@ -176,7 +182,11 @@ def dca(
     theta, objective = record.best, record.objective
     raw = objective.raw_prediction(theta)
     minimum = describe(objective, theta, raw)
-    return Solution(
+    if status is Status.CONVERGED and _is_blind(record, raw, tol):
+        status = Status.UNCERTIFIED
+    elif status is Status.CONVERGED and is_constant(objective, raw, minimum.objective):
+        status = Status.CONSTANT_MODEL
+    solution = Solution(
         theta=theta,
         objective=minimum.objective,
         gap=np.inf,
@@ -189,6 +199,19 @@ def dca(
         groups=objective.groups,
         n_features=objective.design.n_features,
     )
+    return recounted(given, solution)
+
+
+def _is_blind(record: Record, raw: FloatArray, tol: float) -> bool:
+    """Tell whether rounding hides what is left of F in the difference of two convex functions.
+
+    A huge loss above rank m is part of both, and leaves no digits to the others.
+    """
+    if record.objective.value_at(raw, record.best) == 0:
+        return False
+    convex = record.objective.convex_parts()[0].value_at(raw, record.best)
+    scale = max(step.objective for step in record.trace)
+    return bool(np.finfo(float).eps * convex > max(tol, 1e-12) * scale)
 
 
 def _deterministic(

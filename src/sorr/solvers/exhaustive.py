@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sorr.objectives import Groups, RankedRangeObjective
-from sorr.solvers.base import Solution, Status, Step, describe
-from sorr.solvers.degenerate import refuse_lost_class
+from sorr.solvers.base import Solution, Status, Step, describe, recounted, tamed
+from sorr.solvers.degenerate import is_constant, refuse_lost_class
 from sorr.solvers.dual import lower_bound
 from sorr.solvers.fast import Point, evaluate
 from sorr.solvers.topsum import Certified, minimise_top_sum
@@ -38,9 +38,11 @@ def exhaustive(objective: RankedRangeObjective, *, tol: float = 1e-6) -> Solutio
     Returns
     -------
     Solution
-        Its `gap` bounds the distance to the global minimum, relative to the objective.
+        Its `gap` bounds the distance to the global minimum, relative to the objective, also where
+        that is a constant model.
     """
     refuse_lost_class(objective)
+    given, objective = objective, tamed(objective)
     groups = objective.groups
     if groups.weight is not None or any(not group.m.is_integer() for group in groups):
         raise ValueError(
@@ -78,11 +80,14 @@ def exhaustive(objective: RankedRangeObjective, *, tol: float = 1e-6) -> Solutio
     value = objective.value_at(best.raw, best.theta)
     floor = min(floor, value * (1 - tol / 2) if len(proofs) < ways else np.inf)
     gap = max(value - floor, 0.0) / value if value > 0 else 0.0
-    return Solution(
+    status = Status.OPTIMAL if gap <= tol else Status.UNCERTIFIED
+    if status is Status.OPTIMAL and is_constant(objective, best.raw, value):
+        status = Status.CONSTANT_MODEL
+    solution = Solution(
         theta=best.theta,
         objective=value,
         gap=gap,
-        status=Status.OPTIMAL if gap <= tol else Status.UNCERTIFIED,
+        status=status,
         fixed_point=True,
         passes=objective.design.passes - before,
         trace=tuple(trace),
@@ -91,6 +96,7 @@ def exhaustive(objective: RankedRangeObjective, *, tol: float = 1e-6) -> Solutio
         groups=objective.groups,
         n_features=objective.design.n_features,
     )
+    return recounted(given, solution)
 
 
 def _proof(convex: RankedRangeObjective, found: Certified) -> tuple[npt.NDArray[np.bool_], float]:

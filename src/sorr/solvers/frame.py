@@ -56,10 +56,12 @@ class Frame:
             penalty = np.append(penalty, 0.0)
         level, reach = 0.0, 1.0
         if objective.strata is None:
-            middle, scale = column_scales(y[:, None], centred=True)
-            level, reach = float(middle[0]), float(scale[0])
+            level, reach = _middle(y)
         usual = objective.loss.value(y, np.full(len(y), level))
-        unit = float(np.median(usual)) or float(usual.mean()) or 1.0
+        unit = float(np.median(usual))
+        if unit == 0 and usual.any():  # most targets are the same
+            unit = float(np.median(usual[usual > 0]))
+        unit = unit or 1.0
         return cls(rows, centre, spread, penalty, level, reach, unit)
 
     def constant(self, size: int) -> FloatArray:
@@ -93,7 +95,26 @@ def column_scales(X: FloatArray, *, centred: bool) -> tuple[FloatArray, FloatArr
     """
     low, middle, high = np.quantile(X, [0.25, 0.5, 0.75], axis=0)
     centre = middle if centred else np.zeros_like(middle)
-    deviation = X.std(axis=0) if centred else np.sqrt(np.square(X).mean(axis=0))
+    peak = np.abs(X).max(axis=0)
+    peak = np.where(peak > 0, peak, 1.0)
+    parts = X / peak  # whose squares do not overflow
+    deviation = peak * (parts.std(axis=0) if centred else np.sqrt(np.square(parts).mean(axis=0)))
     spread = (high - low) / 1.349
     spread = np.where(spread > _FLAT * deviation, np.minimum(spread, deviation), deviation)
     return centre, np.where(spread > 0, spread, 1.0)
+
+
+def _middle(y: FloatArray) -> tuple[float, float]:
+    """Return the middle and a positive spread of targets, which wild rows do not move.
+
+    The spread is that of the middle half, or of the middle nine tenths where that is nearly
+    constant, or the median distance of the targets that differ from the middle.
+    """
+    ends = np.quantile(y, [0.05, 0.25, 0.5, 0.75, 0.95])
+    level, half, most = float(ends[2]), float(ends[3] - ends[1]), float(ends[4] - ends[0])
+    if half > _FLAT * most:
+        return level, half / 1.349
+    if most > 0:
+        return level, most / 3.29
+    others = np.abs(y - level)
+    return level, float(np.median(others[others > 0])) if others.any() else 1.0

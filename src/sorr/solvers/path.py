@@ -183,6 +183,7 @@ def _explore(
     progress: Progress | None,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the best parameters of each cell, and its objective there."""
+    objective = tamed(objective)
     scouted = subsample(objective, _SCOUTED, rng)
     is_whole = scouted is objective
     rounds = as_count("rounds", rounds, _ROUNDS[is_whole])
@@ -257,21 +258,26 @@ class _Search:
             mass = None if batch.mass is None else batch.mass[columns]
             for some in batch.chunks(len(pool)):
                 raw = pool[some] @ batch.frame.rows.T
-                tops = _top_sums(batch.losses(raw, batch.objective)[:, columns], mass, ends)
-                table[some] += cells.scale[:, g] * (tops[:, high] - tops[:, low])
+                rests = _rests(batch.losses(raw, batch.objective)[:, columns], mass, ends)
+                table[some] += cells.scale[:, g] * (rests[:, low] - rests[:, high])
         return np.where(np.isnan(table), np.inf, table)
 
 
-def _top_sums(losses: FloatArray, mass: FloatArray | None, ends: FloatArray) -> FloatArray:
-    """Return the sums of the largest losses, up to some ranks, of each candidate."""
+def _rests(losses: FloatArray, mass: FloatArray | None, ends: FloatArray) -> FloatArray:
+    """Return the sums of the losses below some ranks, of each candidate.
+
+    From below, so that one huge loss erases the digits of those cells only in which it counts.
+    """
     if mass is None and not np.any(ends % 1):
-        sums = np.cumsum(np.sort(losses, axis=1)[:, ::-1], axis=1)
-        return np.pad(sums, ((0, 0), (1, 0)))[:, ends.astype(np.intp)]
-    order = np.argsort(-losses, axis=1)
+        sums = np.cumsum(np.sort(losses, axis=1), axis=1)
+        sums = np.pad(sums, ((0, 0), (1, 0)))
+        return sums[:, losses.shape[1] - ends.astype(np.intp)]
+    order = np.argsort(losses, axis=1)
     losses = np.take_along_axis(losses, order, axis=1)
     held = np.ones(losses.shape) if mass is None else mass[order]
+    total = held.sum(axis=1, keepdims=True)
     before = np.cumsum(held, axis=1) - held
-    parts = [(np.clip(end - before, 0, held) * losses).sum(axis=1) for end in ends]
+    parts = [(np.clip(total - end - before, 0, held) * losses).sum(axis=1) for end in ends]
     return np.stack(parts, axis=1)
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sorr.objectives import RankedRangeObjective
 from sorr.objectives.design import FloatArray
 from sorr.solvers.anneal import anneal
-from sorr.solvers.base import Progress, Step, as_count, as_generator
+from sorr.solvers.base import Progress, Step, as_count, as_generator, tamed
 from sorr.solvers.batch import Batch, Stage
 from sorr.solvers.fast import Point, descend, evaluate
 from sorr.solvers.subsample import subsample
@@ -98,8 +98,9 @@ def start_points(
     if sample_size is None:
         size = max(_SMALLEST_SAMPLE, 20 * objective.design.n_parameters)
         sample_size = min(size, _LARGEST_SAMPLE)
-    sample = subsample(objective, sample_size, rng)
-    rough = sample is not objective
+    tame = tamed(objective)
+    sample = subsample(tame, sample_size, rng)
+    rough = sample is not tame
     if is_small(objective):
         number = _STARTS[rough] if n_starts is None else n_starts
         found = _batched(sample, number, keep, rng, rough=rough)

@@ -30,6 +30,8 @@ from sorr.solvers.base import (
     as_start,
     check_limits,
     describe,
+    recounted,
+    tamed,
 )
 from sorr.solvers.blur import sharpen, sharpens
 from sorr.solvers.degenerate import is_constant, refuse_lost_class
@@ -125,11 +127,11 @@ def trim(
     refuse_lost_class(objective)
     if certify:
         refuse_unknown_pieces(objective)
-    search = _Search(objective, certify, tol, max_iter, rng, progress)
+    search = _Search(tamed(objective), certify, tol, max_iter, rng, progress)
     if k_schedule is not None:
         start = search.follow(k_schedule, start)
     search.run(start, n_starts)
-    return search.solution()
+    return recounted(objective, search.solution())
 
 
 class _Found(NamedTuple):

@@ -9,7 +9,8 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from scipy.stats import rankdata
 
-from sorr.estimators.base import Rows, as_seed, check_choice
+from sorr.estimators.base import as_seed, check_choice
+from sorr.estimators.linear import Rows
 from sorr.estimators.progress import reporter
 from sorr.estimators.search.grids import Cell, Grid, make_grid
 from sorr.estimators.search.scoring import Scoring, make_scoring

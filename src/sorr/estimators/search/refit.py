@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import column_or_1d
 
-from sorr.estimators.base import Rows
+from sorr.estimators.linear import Rows
 from sorr.estimators.search.comparison import compare_cells
 from sorr.solvers import Status
 

@@ -1,0 +1,172 @@
+"""Linear models in scikit-learn's form: rows in, raw predictions and classes out."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from sorr.estimators.targets import encode, loss_of_classes
+from sorr.losses import Loss
+from sorr.objectives.groups import as_masses
+
+__all__ = ["FloatArray", "LinearClassifier", "LinearModel", "Rows", "check_length"]
+
+FloatArray = npt.NDArray[np.float64]
+_LARGEST_COUNT = 2.0**53  # masses above are no numbers of rows
+
+
+class Rows(NamedTuple):
+    """The rows that count: those of positive mass."""
+
+    X: Any
+    y: npt.NDArray[Any]
+    weight: FloatArray | None
+    places: npt.NDArray[np.intp] | None
+    """Where they stand among the rows that were given; None if all of them count."""
+    n_given: int
+
+    def spread(self, values: npt.NDArray[Any], missing: Any) -> npt.NDArray[Any]:
+        """Return their values in the places of all rows that were given."""
+        if self.places is None:
+            return values
+        everywhere = np.full(self.n_given, missing, dtype=values.dtype)
+        everywhere[self.places] = values
+        return everywhere
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether masses are numbers of copies, so that fractions of them become whole rows."""
+        if self.weight is None:
+            return True
+        return bool(np.all(self.weight % 1 == 0)) and float(self.weight.sum()) < _LARGEST_COUNT
+
+
+class LinearModel(BaseEstimator):
+    """A model whose raw prediction is ``X @ coef + intercept``."""
+
+    def _rows(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> Rows:
+        """Return the data as arrays, without the rows of no weight."""
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], **how)
+        weight = as_masses(sample_weight, X.shape[0])
+        if weight is None or weight.all():
+            return Rows(X, y, weight, None, X.shape[0])
+        places = np.flatnonzero(weight)
+        return Rows(X[places], y[places], weight[places], places, X.shape[0])
+
+    def _stored_coef(self) -> FloatArray:
+        """Return the coefficients in the shape of a solver's."""
+        return np.asarray(self.coef_, dtype=np.float64)
+
+    def _raw_prediction(self, X: Any) -> FloatArray:
+        """Return ``X @ coef + intercept`` of new rows."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return np.asarray(X @ self._stored_coef() + np.squeeze(self.intercept_))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class LinearClassifier(ClassifierMixin, LinearModel):
+    """A linear model of classes: one raw output for two of them, else one for each."""
+
+    _loss: Loss
+    """The loss of the last fit: `loss` may have been changed since."""
+
+    def _keep_classes(
+        self, loss: Loss, classes: npt.NDArray[Any], coef: Any, intercept: Any
+    ) -> None:
+        self._loss, self.classes_ = loss, classes
+        self.coef_ = np.atleast_2d(np.transpose(coef))
+        self.intercept_ = np.atleast_1d(intercept)
+        if len(self.intercept_) > 1:  # a constant added to all of them changes nothing
+            self.intercept_ = self.intercept_ - self.intercept_.mean()
+
+    def _stored_coef(self) -> FloatArray:
+        coef = np.asarray(self.coef_, dtype=np.float64).T
+        return coef[:, 0] if coef.shape[1] == 1 else coef
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the raw predictions.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            With two classes, positive where the second is more likely.
+        """
+        return self._raw_prediction(X)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class of each row.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        raw = self._raw_prediction(X)
+        best = (raw > 0).astype(np.intp) if raw.ndim == 1 else raw.argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    @available_if(lambda self: _has_probability(self))
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class: for smooth losses only.
+
+        It is the one under which the raw prediction has the least expected loss. For the hinge,
+        `sklearn.calibration.CalibratedClassifierCV` finds one.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        raw = self._raw_prediction(X)
+        return np.asarray(self._loss.probability(raw), dtype=np.float64)
+
+    def _losses(self, X: Any, y: Any) -> tuple[FloatArray, npt.NDArray[np.intp]]:
+        """Return the loss of new rows, and the index of each one's class."""
+        raw = self._raw_prediction(X)
+        labels = column_or_1d(y)
+        check_length(labels, len(raw))
+        is_known = np.isin(labels, self.classes_)
+        if not is_known.all():
+            raise ValueError(
+                f"y holds {labels[~is_known].tolist()[0]!r}, which is none of the classes of the "
+                f"fit; needed {', '.join(map(repr, self.classes_.tolist()))}"
+            )
+        index = np.searchsorted(self.classes_, labels)
+        return np.asarray(self._loss.value(encode(self._loss, index), raw)), index
+
+
+def check_length(y: npt.NDArray[Any], n_samples: int) -> None:
+    """Refuse targets of another number than there are rows."""
+    if len(y) != n_samples:
+        raise ValueError(f"X has {n_samples} rows, y {len(y)}; needed one target for each row")
+
+
+def _has_probability(estimator: Any) -> bool:
+    """Tell whether predict_proba is there, or say why it is not."""
+    loss = getattr(estimator, "_loss", None) or loss_of_classes(estimator.loss, 2)
+    if not loss.has_probability:
+        raise AttributeError(
+            f"predict_proba is not available for loss={loss.name!r}; needed a smooth loss, such as "
+            "'logistic': or use CalibratedClassifierCV"
+        )
+    return True
