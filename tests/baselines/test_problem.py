@@ -158,7 +158,38 @@ def test_without_a_ridge_nothing_is_certified_and_the_method_ends():
     assert found.n_iter <= 200
 
 
+def test_a_method_that_gets_nowhere_gives_up():
+    X, y = two_classes()
+    # Far from the origin, rounding hides what the columns say.
+    found = problem(X + 1e8, y, K=1e-3, C=1e4).minimise(tol=1e-6, max_iter=200)
+    assert found.gap > 1e-6
+    assert found.n_iter < 150
+
+
+def test_a_step_that_a_boundary_stops_is_taken_towards_the_centre():
+    n_certified = 0
+    for seed, noise in ((44, 0.7), (158, 0.0), (232, 0.7)):
+        X, y = two_classes(60, 3, seed, noise)
+        mass = 10.0 ** np.random.default_rng(seed).uniform(-4, 4, 60)
+        task = problem(X, y, "squared_hinge", 1e-3, 2, 1.0, mass=mass)
+        n_certified += task.minimise(tol=1e-6, max_iter=200).gap <= 1e-6
+    # Without such steps none is; where masses are that uneven, rounding may cost one.
+    assert n_certified >= 2
+
+
 def test_features_that_say_nothing_make_for_a_constant_model():
     X, y = np.tile([[1.0], [-1.0]], (20, 1)), np.repeat([1.0, -1.0], 20)
     assert problem(X, y).minimise(tol=1e-6, max_iter=200).is_constant
     assert not problem(*two_classes()).minimise(tol=1e-6, max_iter=200).is_constant
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("power", [1, 2])
+def test_the_constant_model_of_uneven_classes_leans_to_the_larger_one(loss, power):
+    X, y = np.tile([[1.0], [-1.0]], (20, 1)), np.repeat([1.0, -1.0], [30, 10])
+    found = problem(X, y, loss, 10.0, power).minimise(tol=1e-6, max_iter=200)
+    assert found.is_constant
+    assert found.theta[0] == pytest.approx(0.0, abs=1e-6)
+    assert found.theta[1] > 0.1
+    origin = problem(X, y, loss, 10.0, power, fit_intercept=False)
+    assert origin.minimise(tol=1e-6, max_iter=200).is_constant

@@ -85,6 +85,8 @@ def test_several_classes_have_an_output_each(norm):
     np.testing.assert_allclose(chance.sum(axis=1), 1.0)
     np.testing.assert_array_equal(model.classes_[chance.argmax(axis=1)], model.predict(X))
     assert model.score(X, np.array(["a", "b", "c"])[y]) > 0.6
+    assert model.intercept_.sum() == pytest.approx(0.0, abs=1e-12)
+    assert np.ptp(model.intercept_) > 0.1
 
 
 def test_the_hinge_takes_several_classes_one_against_the_rest():
@@ -142,6 +144,22 @@ def test_the_score_of_an_outlier_is_what_it_exceeds_the_threshold_by():
         model.outlier_score(X, NAMES[:5])
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_rows_of_zeros_leave_the_model_to_its_intercept(form):
+    y = np.repeat(["no", "yes"], [9, 3])
+    with pytest.warns(ConstantModelWarning):
+        model = fit(form(np.zeros((12, 20))), y)
+    with pytest.warns(ConstantModelWarning):
+        peer = fit(np.zeros((12, 1)), y)
+    np.testing.assert_array_equal(model.coef_, np.zeros((1, 20)))
+    assert model.gap_ <= 1e-6
+    assert model.objective_ == pytest.approx(peer.objective_, rel=1e-6)
+    assert model.intercept_[0] < -0.1
+    with pytest.warns(ConstantModelWarning):
+        none = fit(form(np.zeros((12, 20))), y, fit_intercept=False)
+    assert none.objective_ == pytest.approx(np.log(2) - 3 / np.sqrt(12))
+
+
 def test_without_an_intercept_there_is_none():
     model = fit(fit_intercept=False)
     np.testing.assert_array_equal(model.intercept_, [0.0])
@@ -169,7 +187,8 @@ def test_overlapping_classes_without_slack_make_for_a_warning_of_a_constant_mode
 
 def test_too_few_steps_make_for_a_warning():
     with pytest.warns(NotConvergedWarning, match=r"Not converged \(gap .*raise tol or max_iter"):
-        model = fit(max_iter=1)
+        model = fit(max_iter=2)
+    assert model.n_iter_ == 2
     assert model.status_ is Status.UNCERTIFIED
     assert model.gap_ > 1e-6
 

@@ -91,6 +91,17 @@ def test_no_budget_is_the_maximum_and_ties_share_it(norm):
     np.testing.assert_array_equal(found.weights, [0.5, 0.0, 0.5])
 
 
+@pytest.mark.parametrize("norm", POWERS)
+def test_equal_values_share_a_budget_that_rounding_swallows(norm):
+    # The average of equal values may be above them in the last digit: no slack, and no weights.
+    for n in range(2, 30):
+        for value in (0.1, 0.3, 0.7, 1e5 / 3):
+            found = robust_maximum(np.full(n, value), 1e-30, norm)
+            assert found.threshold == pytest.approx(value, rel=1e-15)
+            assert found.threshold <= value
+            np.testing.assert_allclose(found.weights, 1 / n, rtol=1e-12)
+
+
 def test_a_large_budget_gives_the_average():
     values = np.random.default_rng(0).exponential(1.0, 20)
     even = np.full(20, 0.05)

@@ -164,6 +164,21 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
         """
         return self._raw_prediction(X)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the coefficient of determination, on all rows: outliers weigh heavily in it.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        return float(super().score(X, y, sample_weight))
+
     def outlier_score(self, X: Any, y: Any) -> FloatArray:
         """Return by how much the loss of each row exceeds all that were kept.
 

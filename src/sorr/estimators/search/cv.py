@@ -63,16 +63,16 @@ class RankedRangeClassifierCV(RankedRangeClassifier):
         A table, as `pandas.DataFrame` takes it, with a row for each cell: param_m, param_k,
         param_C, params, the scores of each split (split0_test_score, ...), mean_test_score,
         std_test_score, rank_test_score, mean_test_error and std_test_error (one minus the score,
-        or minus it for scores named neg_...), and smoothed_test_error if that decides. Cells that
-        are impossible in some split have NaN, and say why in the column left_out: no rank is
+        or minus it for scores named ``neg_...``), and smoothed_test_error if that decides. Cells
+        that are impossible in some split have NaN, and say why in the column left_out: no rank is
         left between m and k, or pooled ranks could drop more than 0.8 of the smallest class.
     best_index_, best_params_, best_score_
         The row that was chosen, its parameters and its mean score.
     best_estimator_ : RankedRangeClassifier
         The model with these parameters, fitted to all rows. Its fitted attributes are those of
-        the search too: coef_, intercept_, classes_, losses_, outlier_mask_, row_weights_,
-        thresholds_, m_, k_, minima_, status_, gap_, objective_, trace_, n_iter_,
-        n_features_in_ and feature_names_in_.
+        the search too: `coef_`, `intercept_`, `classes_`, `losses_`, `outlier_mask_`,
+        `row_weights_`, `thresholds_`, `m_`, `k_`, `minima_`, `status_`, `gap_`, `objective_`,
+        `trace_`, `n_iter_`, `n_features_in_` and `feature_names_in_`.
     passed_over_ : tuple of dict
         Parameters that were better on the splits, but gave a constant model on all rows.
     n_splits_ : int
@@ -221,9 +221,9 @@ class RankedRangeRegressorCV(RankedRangeRegressor):
         As in `RankedRangeClassifierCV`.
     best_estimator_ : RankedRangeRegressor
         The model with these parameters, fitted to all rows. Its fitted attributes are those of
-        the search too: coef_, intercept_, losses_, outlier_mask_, row_weights_, thresholds_, m_,
-        k_, minima_, status_, gap_, objective_, trace_, n_iter_, n_features_in_ and
-        feature_names_in_.
+        the search too: `coef_`, `intercept_`, `losses_`, `outlier_mask_`, `row_weights_`,
+        `thresholds_`, `m_`, `k_`, `minima_`, `status_`, `gap_`, `objective_`, `trace_`,
+        `n_iter_`, `n_features_in_` and `feature_names_in_`.
     passed_over_ : tuple of dict
         Parameters that were better on the splits, but gave a constant model on all rows.
 
