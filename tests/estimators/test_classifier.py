@@ -113,15 +113,16 @@ def test_three_classes_find_wrong_labels_too():
     assert model.status_ is Status.CERTIFIED
 
 
-def test_the_multiclass_hinge_is_minimised_without_a_certificate():
-    X, y = three_classes()
+def test_the_multiclass_hinge_is_certified_too():
+    X, y = three_classes(n=120)
     model = robust(m=0.05, loss="hinge").fit(X, y)
     assert model.score(X, y) > 0.8
-    assert np.isinf(model.gap_)
-    assert model.status_ is Status.CONVERGED
+    assert model.gap_ < 1e-6
+    assert model.status_ is Status.CERTIFIED
     raw = model.decision_function(X)
     index = np.searchsorted(model.classes_, y)
-    assert_allclose(model.losses_, get_loss("multiclass_hinge").value(index, raw))
+    expected = get_loss("multiclass_hinge").value(index, raw)
+    assert_allclose(model.losses_, expected, atol=1e-9)  # corners: zero but for rounding
 
 
 # -- masses -------------------------------------------------------------------------------------
@@ -439,9 +440,11 @@ def test_where_the_margin_limits_coefficients_nothing_is_called_separable(loss):
 
 
 def test_a_fit_that_did_not_end_says_so():
-    X, y, _ = wrong_labels(n=400, noise=1.0)
+    X, y, _ = wrong_labels(n=400, d=6, noise=1.0, seed=3)
+    options = {"m": 0.2, "k": 0.5, "n_starts": 1, "ranking": "pooled"}
+    assert robust(**options).fit(X, y).status_ is Status.CERTIFIED
     with pytest.warns(NotConvergedWarning, match="raise max_iter") as caught:
-        model = robust(m=0.2, k=0.5, max_iter=1, n_starts=1).fit(X, y)
+        model = robust(max_iter=1, **options).fit(X, y)
     assert model.status_ is Status.NOT_FIXED
     assert caught[0].filename == __file__
     with pytest.warns(NotConvergedWarning, match="limit of iterations"):

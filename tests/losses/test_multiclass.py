@@ -7,11 +7,13 @@ from sorr.losses import (
     LogSumExpPairwise,
     MulticlassHinge,
     MultilabelHinge,
+    SmoothHinge,
     Softmax,
     TopKSubset,
     TopKSVM,
 )
-from tests.losses.problems import GRID, MULTICLASS, N_LABELS, scores, targets
+from sorr.losses.multiclass import RoundedMulticlassHinge
+from tests.losses.problems import GRID, MULTICLASS, N_LABELS, difference, scores, targets
 
 Y = targets(Softmax())
 F = scores(Softmax())
@@ -98,3 +100,53 @@ def test_the_curvature_of_the_softmax_keeps_its_digits_where_one_class_dominates
     expected = np.diag(p) - np.outer(p, p)
     expected[1, 1] = p[1] * (p[0] + p[2])
     assert_allclose(bend, expected, rtol=1e-12)
+
+
+# -- the rounded hinge --------------------------------------------------------------------------
+
+
+def test_with_two_classes_the_rounded_hinge_is_the_smooth_hinge():
+    random = np.random.default_rng(0)
+    y, f = random.integers(2, size=300), random.normal(size=(300, 2))
+    rounded, smooth = RoundedMulticlassHinge(0.7), SmoothHinge(0.7)
+    signs, margin = 2.0 * y - 1, f[:, 1] - f[:, 0]
+    assert_allclose(rounded.value(y, f), smooth.value(signs, margin), atol=1e-14)
+    slope = smooth.gradient(signs, margin)
+    assert_allclose(rounded.gradient(y, f), np.stack([-slope, slope], axis=1), atol=1e-14)
+    bend = smooth.curvature(signs, margin)[:, None, None] * [[1, -1], [-1, 1]]
+    assert_allclose(rounded.curvature(y, f), bend, atol=1e-14)
+
+
+@pytest.mark.parametrize("width", [0.1, 1.0, 10.0])
+def test_the_derivatives_of_the_rounded_hinge_match_central_differences(width):
+    loss = RoundedMulticlassHinge(width)
+    slope, bend = loss.gradient(Y, F), loss.curvature(Y, F)
+    assert_allclose(slope, difference(lambda f: loss.value(Y, f), F), atol=1e-7)
+    second = difference(lambda f: loss.gradient(Y, f), F)
+    assert_allclose(bend, second, atol=1e-7 / width)
+    assert_allclose(bend.sum(axis=2), 0, atol=1e-12 / width)
+
+
+def test_the_rounded_hinge_is_the_maximum_over_all_parts():
+    """A grid of all parts of two other classes is the referee."""
+    y, f = np.zeros(50, dtype=int), np.random.default_rng(1).normal(size=(50, 3))
+    first, second = np.meshgrid(*[np.linspace(0, 1, 501)] * 2)
+    inside = first + second <= 1 + 1e-12
+    p = np.stack([first[inside], second[inside]])
+    violations = 1 + f[:, 1:] - f[:, :1]
+    best = (violations @ p - 0.8 / 2 * (p**2).sum(axis=0)).max(axis=1)
+    assert_allclose(RoundedMulticlassHinge(0.8).value(y, f), best, atol=1e-5)
+
+
+def test_the_rounded_hinge_takes_float32_ties_and_huge_scores():
+    loss, single = RoundedMulticlassHinge(0.5), F.astype(np.float32)
+    for method in (loss.value, loss.gradient, loss.curvature):
+        assert method(Y, single).dtype == np.float32
+    assert_allclose(loss.value(Y, single), loss.value(Y, F), rtol=1e-5, atol=1e-6)
+    tied = np.zeros((3, 4))
+    assert_allclose(loss.gradient(np.arange(3), tied)[0], [-1, 1 / 3, 1 / 3, 1 / 3])
+    huge = scores(loss, choices=np.array([-1e308, -1.0, 0.0, 1.0, 1e308]))
+    for method in (loss.value, loss.gradient, loss.curvature):
+        assert not np.isnan(method(Y, huge)).any()
+    with pytest.raises(ValueError, match="width=0 is not a distance"):
+        RoundedMulticlassHinge(0)

@@ -9,6 +9,7 @@ from sorr.losses import (
     BinaryLoss,
     Hinge,
     Logistic,
+    MulticlassHinge,
     MulticlassLoss,
     SmoothAbsolute,
     SmoothHinge,
@@ -114,7 +115,7 @@ def test_one_loss_among_many_tiny_ones_is_not_lost_nor_are_they():
 
 
 def with_pieces(loss):
-    return loss.smooth or loss.name in ("hinge", "absolute")
+    return loss.smooth or loss.name in ("hinge", "absolute", "multiclass_hinge")
 
 
 @pytest.mark.parametrize("loss", [loss for loss in ALL if with_pieces(loss)], ids=repr)
@@ -151,15 +152,15 @@ def test_a_loss_tells_whether_its_pieces_are_known(loss):
 
 
 @every_loss
-def test_the_floor_is_zero_for_the_hinge_and_none_for_the_others(loss):
-    assert loss.floor == (0 if isinstance(loss, Hinge) else -np.inf)
+def test_the_floor_is_zero_for_hinges_with_pieces_and_none_for_the_others(loss):
+    assert loss.floor == (0 if isinstance(loss, Hinge | MulticlassHinge) else -np.inf)
 
 
 # -- smooth neighbours --------------------------------------------------------------------------
 
 
 def has_neighbour(loss):
-    return loss.has_curvature or loss.name in ("hinge", "absolute")
+    return loss.has_curvature or loss.name in ("hinge", "absolute", "multiclass_hinge")
 
 
 @pytest.mark.parametrize("loss", [loss for loss in ALL if has_neighbour(loss)], ids=repr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 
 import numpy as np
@@ -23,6 +24,24 @@ def line(n=60, d=3, seed=0, outliers=0):
     y = X @ np.arange(1.0, d + 1) + 1 + 0.3 * rng.standard_normal(n)
     y[:outliers] += 30
     return X, y
+
+
+def with_sentinels(n=200, number=1, size=sys.float_info.max):
+    """Draw a line without noise, some of whose targets mark that there is none."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 3))
+    y = X @ [1.0, 2.0, 3.0]
+    y[7 : 7 + number] = -size
+    y[8 : 7 + number : 2] = size
+    return X, y
+
+
+def three_classes(n=60, d=3, seed=0, signal=1.0):
+    """Draw features, and a class of 0, 1 or 2 for each row; each class is there."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    scores = signal * X @ rng.standard_normal((d, 3)) + rng.gumbel(size=(n, 3))
+    return X, np.append([0, 1, 2], scores.argmax(axis=1)[3:])
 
 
 def targets_for(loss, X, seed=0):
@@ -54,5 +73,22 @@ def conic_minimum(X, y, loss, k, C, weight=None):
     problem = cp.Problem(cp.Minimize(cp.sum_largest(losses, k) / k + cp.sum_squares(w) / (2 * C)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # "may be inaccurate": it is, by 1e-7 or so
+        problem.solve(solver="CLARABEL")
+    return problem.value
+
+
+def conic_minimum_of_classes(X, y, k, C):
+    """Return the minimum for the multi-class hinge, as above."""
+    cp = pytest.importorskip("cvxpy")
+    own = np.eye(y.max() + 1)[y]
+    W, b = cp.Variable((X.shape[1], own.shape[1])), cp.Variable(own.shape[1])
+    columns = [X @ W[:, j] + b[j] for j in range(own.shape[1])]
+    true = sum(cp.multiply(own[:, j], column) for j, column in enumerate(columns))
+    losses = cp.max(
+        cp.vstack([column - true + 1 - own[:, j] for j, column in enumerate(columns)]), axis=0
+    )
+    problem = cp.Problem(cp.Minimize(cp.sum_largest(losses, k) / k + cp.sum_squares(W) / (2 * C)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
         problem.solve(solver="CLARABEL")
     return problem.value

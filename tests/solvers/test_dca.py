@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -11,6 +13,7 @@ from sorr.solvers.dca import dca
 from sorr.solvers.record import Record
 from sorr.solvers.schedule import KSchedule
 from sorr.solvers.stochastic import Sampled, _Slopes, step_sizes
+from tests.solvers.problems import conic_minimum_of_classes, with_sentinels
 
 INNER = ["stochastic", "deterministic", "minibatch"]
 LOSSES = ["logistic", "hinge", "squared", "absolute", "softmax", "multiclass_hinge"]
@@ -588,3 +591,32 @@ def test_the_start_is_left_untouched():
 def test_options_that_make_no_sense_are_refused_with_a_way_out(options, message):
     with pytest.raises(ValueError, match=message):
         dca(problem(), **options)
+
+
+@each_inner
+def test_a_constant_model_is_called_one(inner):
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(12, 2)), np.where(random.integers(2, size=12) == 1, 1.0, -1.0)
+    solution = dca(RankedRangeObjective(X, y, k=1, C=100.0), inner=inner, tol=1e-2, random_state=0)
+    if inner == "deterministic":
+        assert solution.status is Status.CONSTANT_MODEL
+        assert np.isinf(solution.gap)
+    assert solution.status is not Status.CONVERGED
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute", "huber"])
+@pytest.mark.parametrize("size", [1e30, 1e200, sys.float_info.max])
+def test_losses_so_large_that_rounding_hides_the_others_are_no_convergence(loss, size):
+    X, y = with_sentinels(size=size)
+    solution = dca(RankedRangeObjective(X, y, loss, m=10, C=1e4), inner="deterministic")
+    if np.abs(solution.coef - [1, 2, 3]).max() > 1e-2:
+        assert solution.status is Status.UNCERTIFIED
+
+
+def test_a_start_at_which_all_corners_meet_is_left():
+    random = np.random.default_rng(4)
+    X, y = random.normal(size=(30, 2)), np.append([0, 1, 2], random.integers(3, size=27))
+    objective = RankedRangeObjective(X, y, "multiclass_hinge", C=1e4)
+    solution = dca(objective, inner="deterministic", random_state=0)
+    assert solution.status is Status.CONVERGED
+    assert_allclose(solution.objective, conic_minimum_of_classes(X, y, 30, 1e4), rtol=1e-4)

@@ -4,7 +4,7 @@ import pytest
 from sorr.objectives import RankedRangeObjective
 from sorr.solvers import topsum
 from sorr.solvers.dual import lower_bound
-from tests.solvers.problems import classes
+from tests.solvers.problems import classes, three_classes
 
 
 def test_weights_beyond_what_a_row_may_count_are_cut_back():
@@ -46,3 +46,18 @@ def test_without_a_ridge_nothing_is_proved():
     X, y = classes(60, 3)
     objective = RankedRangeObjective(X, y, C=np.inf)
     assert lower_bound(objective, np.zeros(60), np.full((60, 1), 1 / 60)) == 0.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_any_weights_of_the_multiclass_hinge_prove_no_more_than_the_minimum(seed):
+    X, y = three_classes(60, 2, seed=seed)
+    objective = RankedRangeObjective(X, y, "multiclass_hinge", k=40, C=10.0)
+    best = topsum(objective, tol=1e-9)
+    rng = np.random.default_rng(seed)
+    bounds = [
+        lower_bound(objective, scale * rng.standard_normal((60, 3)), rng.random((60, 2)) / size)
+        for scale in (0.0, 1.0)
+        for size in (1, 60, 1000)
+    ]
+    assert max(bounds) <= best.objective * (1 + 1e-8)
+    assert max(bounds) > 0  # weights that pull on the intercepts are moved, not given up

@@ -3,7 +3,7 @@ import pytest
 
 from sorr.objectives import RankedRangeObjective
 from sorr.solvers import Status, exhaustive, trim
-from tests.solvers.problems import classes
+from tests.solvers.problems import classes, with_sentinels
 
 
 def tiny(seed):
@@ -24,7 +24,8 @@ def tiny(seed):
 def test_the_global_minimum_of_a_tiny_problem_is_found_by_enumeration(seed):
     objective = tiny(seed)
     referee = exhaustive(objective)
-    assert referee.status is Status.OPTIMAL
+    constant = np.ptp(objective.raw_prediction(referee.theta)) < 1e-2
+    assert referee.status is (Status.CONSTANT_MODEL if constant else Status.OPTIMAL)
     assert referee.gap <= 1e-6
     assert referee.objective == pytest.approx(objective.value(referee.theta), rel=1e-12)
     rng = np.random.default_rng(0)
@@ -52,3 +53,19 @@ def test_enumeration_refuses_what_it_cannot_do():
         exhaustive(RankedRangeObjective(X, y, m=20))
     with pytest.raises(ValueError, match="given weights or a fractional m"):
         exhaustive(RankedRangeObjective(X, y, m=1, sample_weight=np.full(60, 2.0)))
+
+
+def test_a_constant_model_is_called_one():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((12, 2)), np.where(rng.integers(2, size=12) == 1, 1.0, -1.0)
+    referee = exhaustive(RankedRangeObjective(X, y, k=1, C=100.0))
+    assert referee.status is Status.CONSTANT_MODEL
+    assert referee.gap <= 1e-6
+
+
+def test_an_absurd_target_is_dropped():
+    X, y = with_sentinels(12)
+    referee = exhaustive(RankedRangeObjective(X, y, "squared", m=1, C=1e6))
+    assert referee.status is Status.OPTIMAL
+    assert referee.row_weights[7] == 0
+    np.testing.assert_allclose(referee.coef, [1, 2, 3], rtol=1e-3)

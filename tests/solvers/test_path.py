@@ -4,8 +4,8 @@ import pytest
 from sorr.objectives import RankedRangeObjective
 from sorr.ranked import sum_ranked_range
 from sorr.solvers import find_starts, trim
-from sorr.solvers.path import _top_sums, grid, solve_path
-from tests.solvers.problems import classes, line
+from sorr.solvers.path import _rests, grid, solve_path
+from tests.solvers.problems import classes, line, with_sentinels
 
 M, K, C = [0, 10, 20], [15, 60, None], [1.0, 100.0]
 
@@ -151,13 +151,19 @@ def test_many_parameters_are_refused():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_top_sums_are_those_of_each_row(weighted):
+def test_the_sums_below_ranks_are_those_of_each_row(weighted):
     rng = np.random.default_rng(0)
     losses = rng.exponential(size=(3, 12))
     mass = rng.integers(1, 3, 12).astype(float) if weighted else None
     ends = np.array([0.0, 1.0, 5.0, 12.0])
-    found = _top_sums(losses, mass, ends)
+    found = _rests(losses, mass, ends)
     for row, sums in zip(losses, found, strict=True):
         copies = row if mass is None else np.repeat(row, mass.astype(int))
-        expected = [0.0, *(sum_ranked_range(copies, 0, int(end)) for end in ends[1:])]
+        expected = [sum_ranked_range(copies, int(end)) if end < len(copies) else 0 for end in ends]
         np.testing.assert_allclose(sums, expected, rtol=1e-12)
+
+
+def test_an_absurd_target_spoils_no_cell_in_which_it_is_dropped():
+    X, y = with_sentinels()
+    path = solve_path(RankedRangeObjective(X, y, "squared"), grid([1, 10], [100, None], [1e6]))
+    np.testing.assert_allclose(path.theta, np.tile([1, 2, 3, 0], (4, 1)), atol=1e-3)

@@ -7,7 +7,7 @@ from sorr.solvers import find_starts, trim
 from sorr.solvers.batch import Batch
 from sorr.solvers.starts import candidates, distinct
 from sorr.solvers.subsample import subsample
-from tests.solvers.problems import classes, line
+from tests.solvers.problems import classes, line, with_sentinels
 
 
 def leverage(n=400, share=0.15, seed=0):
@@ -222,3 +222,22 @@ def test_numbers_without_a_meaning_are_refused(options):
     X, y = classes(40, 2)
     with pytest.raises(ValueError, match=next(iter(options))):
         find_starts(RankedRangeObjective(X, y, m=2), **options)
+
+
+@pytest.mark.parametrize("n", [200, 3000])
+def test_an_absurd_target_leaves_the_starts_where_they_are(n):
+    X, y = with_sentinels(n)
+    starts = find_starts(RankedRangeObjective(X, y, "squared", m=0.05, C=1e6), random_state=0)
+    np.testing.assert_allclose(starts[0], [1, 2, 3, 0], atol=1e-2)
+
+
+def test_targets_far_out_do_not_set_the_scale_of_the_candidates():
+    X, y = with_sentinels(number=5, size=1e12)
+    frame = Batch(RankedRangeObjective(X, y, "absolute", m=10)).frame
+    assert 1 < frame.reach < 10
+    assert 1 < frame.unit < 10
+    mostly_zero = np.where(np.arange(200) % 25 == 0, X[:, 0], 0.0)
+    mostly_zero[7] = 1e12
+    frame = Batch(RankedRangeObjective(X, mostly_zero, "absolute", m=10)).frame
+    assert 0.1 < frame.reach < 10
+    assert 0.1 < frame.unit < 10

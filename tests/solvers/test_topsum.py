@@ -13,7 +13,14 @@ from sorr.solvers import Status, topsum
 from sorr.solvers.dual import lower_bound
 from sorr.solvers.fast import evaluate
 from sorr.solvers.topsum import polish
-from tests.solvers.problems import classes, conic_minimum, line, targets_for
+from tests.solvers.problems import (
+    classes,
+    conic_minimum,
+    conic_minimum_of_classes,
+    line,
+    targets_for,
+    three_classes,
+)
 
 
 @pytest.mark.parametrize("C", [1.0, 1e3])
@@ -180,8 +187,8 @@ def test_hard_problems_are_certified(kind, loss):
 
 def test_a_loss_without_pieces_is_refused_with_a_way_out():
     X, y = classes()
-    objective = RankedRangeObjective(X, (y > 0).astype(int), "multiclass_hinge")
-    with pytest.raises(TypeError, match="multiclass_hinge is neither; use trim with certify=False"):
+    objective = RankedRangeObjective(X, np.stack([y > 0, y < 0], axis=1), "multilabel_hinge")
+    with pytest.raises(TypeError, match="multilabel_hinge is neither; use trim with certify=False"):
         topsum(objective)
 
 
@@ -271,3 +278,48 @@ def test_polishing_leaves_alone_what_is_ranked_or_has_corners():
         objective = RankedRangeObjective(X, y, C=50.0, **options)
         point = evaluate(objective, topsum(objective).theta)
         assert polish(objective, point) is point
+
+
+@pytest.mark.parametrize("k", [10, 40, 80])
+@pytest.mark.parametrize("C", [1.0, 1e4])
+def test_the_minimum_of_the_multiclass_hinge_is_that_of_a_conic_solver(k, C):
+    X, y = three_classes(80, 3, seed=1, signal=3.0)
+    solution = topsum(RankedRangeObjective(X, y, "multiclass_hinge", k=k, C=C))
+    expected = conic_minimum_of_classes(X, y, k, C)
+    assert solution.objective == pytest.approx(expected, rel=1e-6)
+    assert solution.gap <= 1e-6
+    assert solution.objective * (1 - solution.gap) <= expected * (1 + 1e-6)
+
+
+def test_two_classes_of_the_multiclass_hinge_are_the_hinge():
+    """Scores of opposite sign share the ridge: half the norm, and so twice the C."""
+    X, y = classes(100, 3)
+    two = topsum(RankedRangeObjective(X, (y > 0).astype(int), "multiclass_hinge", k=60, C=10.0))
+    one = topsum(RankedRangeObjective(X, y, "hinge", k=60, C=20.0))
+    assert two.objective == pytest.approx(one.objective, rel=1e-6)
+
+
+def test_the_multiclass_hinge_of_many_rows_is_certified():
+    X, y = three_classes(1500, 4, signal=3.0)
+    solution = topsum(RankedRangeObjective(X, y, "multiclass_hinge", C=1e4))
+    assert solution.status is Status.OPTIMAL
+
+
+def test_with_many_parameters_the_multiclass_hinge_gets_a_bound_that_holds():
+    X, y = three_classes(60, 700, signal=0.3)
+    objective = RankedRangeObjective(X, y, "multiclass_hinge", C=1e-2)
+    solution = topsum(objective)
+    assert solution.gap < 1e-2
+    better = topsum(RankedRangeObjective(X, y, "multiclass_hinge", C=1e-2), tol=1e-9)
+    assert better.objective >= solution.objective * (1 - solution.gap)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "multiclass_hinge"])
+def test_a_start_without_a_loss_leaves_many_parameters_something_to_do(loss):
+    X, y = classes(20, 2001, noise=0.0)
+    y = y if loss == "hinge" else (y > 0).astype(int)
+    objective = RankedRangeObjective(X, y, loss, C=1.0)
+    start = np.zeros(objective.shape)
+    start[0] = 50.0 if loss == "hinge" else [-50.0, 50.0]
+    assert objective.losses(objective.raw_prediction(start)).max() == 0
+    assert topsum(objective, start=start, max_iter=2).objective < 1.0

@@ -10,7 +10,14 @@ from sorr.objectives import RankedRangeObjective
 from sorr.ranked import Mass
 from sorr.solvers import KSchedule, Status, dca, topsum, trim
 from sorr.solvers.fast import evaluate
-from tests.solvers.problems import classes, line, targets_for
+from tests.solvers.problems import (
+    classes,
+    conic_minimum_of_classes,
+    line,
+    targets_for,
+    three_classes,
+    with_sentinels,
+)
 
 
 def never_rises(solution):
@@ -177,13 +184,14 @@ def test_several_outputs_are_annealed_and_certified():
 
 def test_a_loss_with_unknown_corners_is_fitted_without_a_certificate():
     X, y = classes(200, 3)
-    objective = RankedRangeObjective(X, (y > 0).astype(int), "multiclass_hinge", m=0.1, C=10.0)
+    labels = np.stack([y > 0, y < 0], axis=1)
+    objective = RankedRangeObjective(X, labels, "multilabel_hinge", m=0.1, C=10.0)
     with pytest.raises(TypeError, match="certify=False"):
         trim(objective)
     solution = trim(objective, certify=False, random_state=0)
     raw = objective.raw_prediction(solution.theta)
     assert solution.status is Status.CONVERGED
-    assert np.mean(raw.argmax(axis=1) == (y > 0)) > 0.8
+    assert np.mean(raw.argmax(axis=1) == (y < 0)) > 0.8
 
 
 def test_zero_is_no_trap():
@@ -306,3 +314,75 @@ def test_an_annealed_point_above_the_start_is_not_taken(monkeypatch):
     solution = trim(objective, certify=False, random_state=0)
     assert bad.value > solution.trace[0].objective
     never_rises(solution)
+
+
+# -- absurd targets -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute", "huber"])
+@pytest.mark.parametrize("size", [sys.float_info.max, 1.5e154, 1e149])
+@pytest.mark.parametrize("options", [{}, {"n_starts": 1}, {"certify": False}], ids=str)
+def test_an_absurd_target_is_dropped_like_any_outlier(loss, size, options):
+    X, y = with_sentinels(size=size)
+    objective = RankedRangeObjective(X, y, loss, m=10, C=1e6)
+    solution = trim(objective, random_state=0, **options)
+    expected = Status.CERTIFIED if options.get("certify", True) else Status.CONVERGED
+    assert solution.status is expected
+    assert solution.row_weights[7] == 0
+    assert solution.objective == pytest.approx(objective.value(solution.theta), rel=1e-12)
+    np.testing.assert_allclose(solution.coef, [1, 2, 3], rtol=1e-3)
+
+
+def test_several_absurd_targets_are_dropped_up_to_the_last():
+    X, y = with_sentinels(number=10)
+    solution = trim(RankedRangeObjective(X, y, "squared", m=10, k=150, C=1e6), random_state=0)
+    assert solution.status is Status.CERTIFIED
+    np.testing.assert_allclose(solution.coef, [1, 2, 3], rtol=1e-3)
+
+
+@pytest.mark.parametrize("m", [0, 4])
+def test_an_absurd_target_that_counts_leaves_nothing_certified(m):
+    X, y = with_sentinels(number=5)
+    solution = trim(RankedRangeObjective(X, y, "squared", m=m, C=1e6), random_state=0)
+    assert solution.status is Status.UNCERTIFIED
+    assert np.isinf(solution.objective)
+    assert np.isinf(solution.gap)
+
+
+# -- the multi-class hinge ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"certify": False}], ids=str)
+def test_the_multiclass_hinge_is_not_stuck_at_zero(options):
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(30, 2)), np.append([0, 1, 2], rng.integers(3, size=27))
+    solution = trim(RankedRangeObjective(X, y, "multiclass_hinge", C=1e4), **options)
+    assert solution.status is not Status.CONSTANT_MODEL
+    expected = conic_minimum_of_classes(X, y, 30, 1e4)
+    assert solution.objective == pytest.approx(expected, rel=1e-3 if options else 1e-6)
+
+
+@pytest.mark.parametrize("k", [None, 60])
+def test_the_multiclass_hinge_of_the_rows_that_are_kept_is_at_its_minimum(k):
+    X, y = three_classes(100, 3, signal=3.0)
+    y[10:18] = (y[10:18] + 1) % 3
+    objective = RankedRangeObjective(X, y, "multiclass_hinge", m=10, k=k, C=100.0)
+    solution = trim(objective, random_state=0)
+    assert solution.status is Status.CERTIFIED
+    assert solution.fixed_point
+    kept = objective.dropped(objective.raw_prediction(solution.theta)) < 0.5
+    expected = conic_minimum_of_classes(X[kept], y[kept], (k or 100) - 10, 100.0)
+    assert solution.objective == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute"])
+@pytest.mark.parametrize("d", [3, 70])
+@pytest.mark.parametrize("size", [3.4e38, 1e20])
+def test_a_marker_that_float32_cannot_square_is_dropped_from_many_rows(loss, d, size):
+    X, _ = line(5200, d)
+    y = X @ np.arange(1.0, d + 1)
+    y[5] = -size
+    objective = RankedRangeObjective(X, y, loss, m=0.01, C=1e8)
+    solution = trim(objective, certify=False, random_state=0)
+    assert solution.row_weights[5] == 0
+    np.testing.assert_allclose(solution.coef, np.arange(1.0, d + 1), rtol=1e-2)

@@ -62,7 +62,8 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
     n_starts : int or "auto", default="auto"
         How many starting points `trim` tries.
     certify : bool, default=True
-        Whether `trim` goes on to a certified fixed point. Not available for "multiclass_hinge".
+        Whether `trim` goes on to a certified fixed point. With the hinge and several classes that
+        takes seconds from a few thousand rows on.
     k_schedule : KSchedule or None, default=None
         Lowers k as the training accuracy rises, instead of `k`; for "trim" and "dca".
     class_weight : mapping, "balanced" or None, default=None

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import softmax
 
-from sorr.losses.base import FloatArray, Target
-from sorr.losses.kinds import MulticlassLoss, one_hot
+from sorr.losses.base import FloatArray, Loss, Target
+from sorr.losses.kinds import MulticlassLoss, check_width, one_hot
 from sorr.losses.multilabel import MultilabelHinge
 
 __all__ = ["MulticlassHinge", "Softmax"]
@@ -91,6 +92,7 @@ class MulticlassHinge(MulticlassLoss):
     """
 
     name: ClassVar[str] = "multiclass_hinge"
+    floor: ClassVar[float] = 0.0
     _over_sets: ClassVar[MultilabelHinge] = MultilabelHinge()
 
     def _value(self, y: Target, f: FloatArray) -> FloatArray:
@@ -101,3 +103,107 @@ class MulticlassHinge(MulticlassLoss):
 
     def _value_and_gradient(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self._over_sets.value_and_gradient(one_hot(y, f.shape[1]), f)
+
+    def smoothed(self, width: float) -> Loss:
+        """Return the hinge with its corners rounded, also those between two other classes."""
+        return RoundedMulticlassHinge(width)
+
+    def _pieces(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        others, rows = _others(y, f.shape[1]), np.arange(len(f))
+        gradients = np.zeros((*others.shape, f.shape[1]), dtype=f.dtype)
+        gradients[rows[:, None], np.arange(others.shape[1]), others] = 1
+        gradients[rows, :, y] = -1
+        return _violations(y, f, others), gradients
+
+
+@dataclass(frozen=True)
+class RoundedMulticlassHinge(MulticlassLoss):
+    r"""The multi-class hinge with rounded corners, at most half its width below the hinge.
+
+    .. math:: \max_{p \ge 0, \ \sum_j p_j \le 1} \sum_{j \ne y} p_j (1 + f_j - f_y)
+        - \frac{w}{2} p_j^2
+
+    The maximum is at :math:`p_j = [1 + f_j - f_y - \lambda]_+ / w`, with the smallest
+    :math:`\lambda \ge 0` that makes their sum at most one. With two classes it is `SmoothHinge`.
+
+    Parameters
+    ----------
+    width : float, default=0.5
+        The length of the rounded part, in scores.
+    """
+
+    width: float = 0.5
+
+    name: ClassVar[str] = "rounded_multiclass_hinge"
+    smooth: ClassVar[bool] = True
+    has_curvature: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_width(self, "width", self.width, "`MulticlassHinge` is the limit of small width")
+
+    def _value(self, y: Target, f: FloatArray) -> FloatArray:
+        others = _others(y, f.shape[1])
+        part, _ = self._parts(violations := _violations(y, f, others))
+        return self._height(violations, part)
+
+    def _gradient(self, y: Target, f: FloatArray) -> FloatArray:
+        return self._value_and_gradient(y, f)[1]
+
+    def _value_and_gradient(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        others = _others(y, f.shape[1])
+        part, _ = self._parts(violations := _violations(y, f, others))
+        gradient = np.zeros_like(f)
+        rows = np.arange(len(f))
+        gradient[rows[:, None], others] = part
+        gradient[rows, y] = -part.sum(axis=1)
+        return self._height(violations, part), gradient
+
+    def _curvature(self, y: Target, f: FloatArray) -> FloatArray:
+        others, rows = _others(y, f.shape[1]), np.arange(len(f))
+        part, is_full = self._parts(_violations(y, f, others))
+        active = np.zeros_like(f)
+        active[rows[:, None], others] = part > 0
+        number = active.sum(axis=1)
+        # Where the parts add to one they move against their mean, and the true class stays.
+        shared = np.where(is_full, 1 / np.maximum(number, 1), 0).astype(f.dtype)
+        hessian = -shared[:, None, None] * active[:, :, None] * active[:, None, :]
+        labels = np.arange(f.shape[1])
+        hessian[:, labels, labels] += active
+        cross = np.where(is_full[:, None], 0, -active)
+        hessian[rows, y, :] = cross
+        hessian[rows, :, y] = cross
+        hessian[rows, y, y] = np.where(is_full, 0, number)
+        return np.asarray(hessian / self.width)
+
+    def _height(self, violations: FloatArray, part: FloatArray) -> FloatArray:
+        counted = np.where(part > 0, violations, 0)  # no part of minus infinity
+        return np.asarray((part * (counted - self.width / 2 * part)).sum(axis=1))
+
+    def _parts(self, violations: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+        """Return the parts of the other classes, and of each sample whether they add to one.
+
+        Relative to the largest violation nothing overflows, and nothing loses its digits.
+        """
+        top = violations.max(axis=1, keepdims=True)
+        down = np.zeros_like(violations)
+        np.subtract(violations, top, out=down, where=violations < top)
+        down /= self.width
+        ranked = -np.sort(-down, axis=1)
+        counts = np.arange(1, ranked.shape[1] + 1, dtype=ranked.dtype)
+        levels = (np.cumsum(ranked, axis=1) - 1) / counts
+        last = np.maximum(np.count_nonzero(ranked > levels, axis=1), 1) - 1
+        level = levels[np.arange(len(levels)), last]
+        is_full = level > -top[:, 0] / self.width
+        level = np.where(is_full, level, -top[:, 0] / self.width)
+        return np.maximum(down - level[:, None], 0), is_full
+
+
+def _others(y: Target, n_outputs: int) -> npt.NDArray[np.intp]:
+    """Return the classes that are not the true one, in ascending order, of each sample."""
+    shifted = np.arange(n_outputs - 1)
+    return np.asarray(shifted + (shifted >= y[:, None]))
+
+
+def _violations(y: Target, f: FloatArray, others: npt.NDArray[np.intp]) -> FloatArray:
+    rows = np.arange(len(f))
+    return np.asarray(1 + (f[rows[:, None], others] - f[rows, y][:, None]))

@@ -17,7 +17,7 @@ import numpy as np
 from sorr.objectives import RankedRangeObjective
 from sorr.objectives.design import FloatArray
 from sorr.solvers.blur import clipped_parts
-from sorr.solvers.fast import MEMORY, Point, descend, evaluate
+from sorr.solvers.fast import MEMORY, Point, descend, evaluate, usual_loss
 from sorr.solvers.memory import Memory
 
 __all__ = ["anneal"]
@@ -57,7 +57,7 @@ class _Heated(RankedRangeObjective):
 
 def anneal(objective: RankedRangeObjective, point: Point, rng: np.random.Generator) -> Point:
     """Return a point of the objective reached through soft versions of it."""
-    scale, memory = float(objective.losses(point.raw).mean()), Memory(MEMORY)
+    scale, memory = usual_loss(objective, point), Memory(MEMORY)
     if scale <= 0:  # every row is fitted already
         return point
     for heat in _HEATS:

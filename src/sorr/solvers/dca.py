@@ -238,8 +238,26 @@ def _deterministic(
                 best, lowest = point, value
             if abs(value - before) > tol * before:
                 break
+        if best is first and not objective.loss.smooth:  # a corner, perhaps: no way down leads on
+            best = _past_corners(record, steps, tol)
         record.add(best)
         yield best
+
+
+def _past_corners(record: Record, steps: int, tol: float) -> FloatArray:
+    """Return a lower point, or the current one, by way of the majoriser with rounded corners.
+
+    Where losses tie at corners, as all do at zero, a subgradient may point nowhere.
+    """
+    objective, start = record.objective, record.theta
+    try:
+        rounded = objective.smoothed(0.1 * record.value)
+    except (TypeError, ValueError):  # corners that nothing rounds, or nothing left to lower
+        return start
+    convex, tangent = rounded.convex_parts()
+    theta_hat = tangent.subgradient_at(record.raw, start)
+    point = lower(partial(_majoriser, convex, theta_hat), start, max_steps=steps, tol=tol / 1000)
+    return point if objective.value(point) < record.value else start
 
 
 def _majoriser(

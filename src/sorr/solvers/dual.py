@@ -43,6 +43,8 @@ def lower_bound(objective: RankedRangeObjective, raw: FloatArray, weights: Float
         if shifted is not raw:
             raw = shifted
             values, slopes = loss.pieces(objective.y, raw)
+    if design.intercept and slopes.ndim == 3 and not loss.has_curvature:
+        weights = _circulating(weights, slopes)
     if slopes.ndim == 2:
         residual = np.einsum("il,il->i", weights, slopes)
         heights = np.einsum("il,il->i", weights, values) - residual * raw
@@ -109,6 +111,24 @@ def _balanced(
             raw = raw - np.clip(np.linalg.lstsq(curves, totals, rcond=1e-12)[0], -1.0, 1.0)
         slopes = loss.gradient(y, raw)
     return raw
+
+
+def _circulating(weights: FloatArray, slopes: FloatArray) -> FloatArray:
+    r"""Return weights of affine pieces of several outputs whose weighted slopes add to zero.
+
+    They are :math:`v_{il} (1 - a_{il} p)`, all scaled down until none has grown, with the p that
+    solves :math:`\sum v_{il} a_{il} a_{il}^T p = \sum v_{il} a_{il}`. Pieces that pull from one
+    class to another are the edges of a graph, and their weights become a circulation on it.
+    """
+    for _ in range(3):
+        totals = np.einsum("il,ilj->j", weights, slopes)
+        if np.abs(totals).max() <= 1e-15 * weights.sum():
+            break
+        scatter = np.einsum("il,ilj,ilk->jk", weights, slopes, slopes)
+        factor = 1 - slopes @ np.linalg.lstsq(scatter, totals, rcond=1e-12)[0]
+        factor = np.maximum(factor, 0.0)
+        weights = weights * (factor / max(float(factor.max()), 1.0))
+    return weights
 
 
 def _balance(heights: FloatArray, residual: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -7,7 +7,7 @@ a sample of the rows is the metric from the start, so that a handful of iteratio
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,13 +18,15 @@ from sorr.solvers.memory import Memory
 from sorr.solvers.subsample import subsample
 from sorr.solvers.symmetric import solve_symmetric
 
-__all__ = ["MEMORY", "Point", "descend", "evaluate", "newton_metric"]
+__all__ = ["MEMORY", "Point", "descend", "evaluate", "newton_metric", "usual_loss"]
 
 MEMORY = 8  # steps that are remembered
 _ALMOST = 1e-2  # decrease promised at a start that is nearly there, relative to the objective
 _ARMIJO = 1e-4
 _WIDTHS = (0.5, 0.1)  # of rounded corners, relative to the mean loss
+_WILD = 100.0  # times the loss of the rows that count: a mean above is that of wild rows
 _LONG = 5000  # rows from which on predictions are kept in float32: exponentials take a fifth
+_SINGLE = 1e15  # targets whose squares float32 can hold, with some room
 _DENSE = 65  # parameters up to which a Hessian from a sample is worth its price
 
 
@@ -45,6 +47,13 @@ def evaluate(
     return Point(theta, raw, *objective.value_and_shares_at(raw, theta))
 
 
+def usual_loss(objective: RankedRangeObjective, point: Point) -> float:
+    """Return the mean loss of all rows, unless a few that do not count make up nearly all of it."""
+    mean = float(objective.losses(point.raw).mean())
+    kept = objective.loss.total(objective.y, point.raw, np.maximum(point.shares, 0.0))
+    return min(mean, _WILD * kept) if kept > 0 else mean
+
+
 def descend(
     objective: RankedRangeObjective,
     point: Point,
@@ -55,19 +64,21 @@ def descend(
     record: Callable[[Point], None] | None = None,
     memory: Memory | None = None,
     precise: bool = False,
+    widths: Sequence[float] = _WIDTHS,
 ) -> Point:
     """Return a lower point of the objective; never a higher one.
 
     A memory of the curvature met on the way may be shared between objectives that are alike.
-    Unless it has to be precise, the predictions of many rows are held in float32.
+    Unless it has to be precise, the predictions of many rows are held in float32. Corners are
+    rounded over some widths, one after the other, each times the mean loss at the start.
     """
     rng = np.random.default_rng(0) if rng is None else rng
     memory = Memory(MEMORY) if memory is None else memory
     if objective.loss.has_curvature:
         return _quasi_newton(objective, point, tol, max_iter, rng, record, memory, precise)
     best = point
-    scale = float(objective.losses(point.raw).mean())
-    for width in _WIDTHS:
+    scale = usual_loss(objective, point)
+    for width in widths:
         try:
             smooth = objective.smoothed(width * scale if scale > 0 else width)
         except TypeError:  # corners that nothing rounds: subgradients will have to do
@@ -87,6 +98,8 @@ def descend(
             best = point
             if record is not None:
                 record(best)
+    if len(objective.shape) > 1:  # nothing sharpens these: subgradients go on past round corners
+        best = _quasi_newton(objective, best, tol, max_iter, rng, record, Memory(MEMORY), precise)
     return best
 
 
@@ -101,7 +114,7 @@ def _quasi_newton(
     precise: bool,
 ) -> Point:
     start = point
-    if objective.n_samples >= _LONG and not precise:
+    if objective.n_samples >= _LONG and not precise and np.abs(objective.y).max() < _SINGLE:
         point = evaluate(objective, point.theta, point.raw.astype(np.float32))
     point, metric = _sampled_start(objective, point, rng)
     gradient = objective.subgradient_at(point.raw, point.theta, point.shares)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sorr.objectives import RankedRangeObjective
 from sorr.objectives.design import FloatArray
 from sorr.ranked import RankedRange
-from sorr.solvers.base import Progress, Step, as_count, as_generator
+from sorr.solvers.base import Progress, Step, as_count, as_generator, tamed
 from sorr.solvers.batch import Batch, Cells, Stage
 from sorr.solvers.starts import average_fit, candidates, is_small
 from sorr.solvers.subsample import subsample

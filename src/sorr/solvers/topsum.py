@@ -33,7 +33,7 @@ from sorr.solvers.degenerate import (
     refuse_lost_class,
 )
 from sorr.solvers.dual import lower_bound
-from sorr.solvers.fast import Point, descend, evaluate
+from sorr.solvers.fast import Point, descend, evaluate, usual_loss
 from sorr.solvers.symmetric import solve_symmetric
 
 __all__ = ["Certified", "minimise_top_sum", "polish", "refuse_unknown_pieces", "topsum"]
@@ -315,7 +315,8 @@ class _FirstOrder:
         if self.is_smooth:
             there = descend(objective, point, tol=1e-12, max_iter=300, precise=True)
             return there.theta, lambda raw: objective.shares(raw)[:, None]
-        width = self.widths[0] * float(objective.losses(point.raw).mean())
+        scale = usual_loss(objective, point) or point.value or 1.0
+        width = self.widths[0] * scale
         blurred = Blurred.of(objective.smoothed(width), width)
         start = evaluate(blurred, point.theta, point.raw)
         there = descend(blurred, start, tol=1e-9, max_iter=300, precise=True)
@@ -326,8 +327,17 @@ class _FirstOrder:
             if slopes.shape[1] == 1 and objective.loss.has_curvature:
                 return shares[:, None]
             smooth = blurred.loss.gradient(objective.y, raw)
+            if slopes.ndim == 3:
+                return np.asarray(shares[:, None] * _parts(slopes, smooth))
             # The slope between two pieces, as parts of theirs: of those on its side of zero.
             parts = np.clip(smooth[:, None] / np.where(slopes == 0, 1.0, slopes), 0.0, 1.0)
             return np.asarray(shares[:, None] * parts)
 
         return there.theta, weigh
+
+
+def _parts(slopes: FloatArray, mixed: FloatArray) -> FloatArray:
+    """Return how much of each piece is in a mixture of their slopes, where outputs are several."""
+    squares = slopes @ slopes.transpose(0, 2, 1)
+    parts = np.linalg.solve(squares, slopes @ mixed[:, :, None])[:, :, 0]
+    return np.asarray(np.clip(parts, 0.0, 1.0))

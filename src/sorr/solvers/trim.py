@@ -49,6 +49,7 @@ _SAME = 0.7  # relative distance of raw predictions below which starts of many r
 _COPY = (500_000, 10_000_000)  # entries of X between which a copy in float32 pays
 _NEAR = 5e-5  # decrease promised by the last step of the fast phase, relative to the objective
 _CLOSE = 2e-6  # the same if trimming steps follow, which cost several of its own
+_SHARPER = (0.01, 0.001)  # widths of corners of several outputs
 _TOUCHES = 1e-9  # relative distance below which a majoriser touches the objective
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -225,6 +226,10 @@ class _Search:
             point = evaluate(objective, point.theta)
         if sharpens(objective):
             point = sharpen(objective, point, record)
+        elif not (objective.loss.smooth or self.certify):
+            point = descend(
+                objective, point, tol=0.1 * tol, rng=self.rng, record=record, widths=_SHARPER
+            )
         return point
 
     def concentrate(self, number: int, point: Point) -> _Found:
