@@ -26,6 +26,7 @@ _MANY = 100  # from which on candidates need not be compared, unless the model i
 _CLEAR = 0.5  # standard errors by which a candidate has to beat dropping nothing
 _PURE = 0.05  # a bound on all rates below which clean rows are clean whatever the model
 _ROUGH = 3e-3  # gradient of fits that are only compared
+_STEPS = 2  # of them at most, from a fit to nearly the same rows: the first is Newton's
 _CHEAP = 5000  # rows up to which they are compared all the same
 
 
@@ -86,7 +87,8 @@ def held_out_errors(
 
         def alone(fold: int) -> FloatArray:
             rows = np.flatnonzero(folds == fold)
-            there = problem.take(rows).fit(mass[rows], metric, start, tol=_ROUGH)
+            steps = _STEPS + 1 if start is not None else 200
+            there = problem.take(rows).fit(mass[rows], metric, start, tol=_ROUGH, max_iter=steps)
             return problem.mistakes(problem.raw(there))
 
         by_fold = over_folds(alone, n_folds, n_jobs)
@@ -107,7 +109,9 @@ def held_out_errors(
             dropped = choose_rows(mistakes, part.index, np.round(counts * share), kept)
             there = known.get(dropped.tobytes(), thetas[fold])
             if dropped.any() and there is thetas[fold]:
-                there = part.fit(balanced(part, kept, dropped), metric, there, tol=_ROUGH)
+                there = part.fit(
+                    balanced(part, kept, dropped), metric, there, tol=_ROUGH, max_iter=_STEPS
+                )
             known[dropped.tobytes()] = there
             found.append(out.raw(there))
         return np.stack(found)

@@ -22,8 +22,8 @@ from sorr.objectives.design import FloatArray
 __all__ = ["Region", "excess", "rate_bounds", "regions_of", "share_bounds", "tree_scores"]
 
 _SIZES = (0.05, 0.1, 0.2, 0.3)  # of the regions, as shares of the rows
-_ROWS, _MORE_ROWS, _FEW = 1500, 3000, 6  # rows of the tree; the more, up to so many features
-_FEATURES, _DEPTH, _LEAF = 8, 6, 10  # of the tree
+_ROWS, _MORE_ROWS, _FEW = 1000, 2000, 6  # rows of the tree; the more, up to so many features
+_FEATURES, _DEPTH, _LEAF = 6, 6, 10  # of the tree
 _ONE_SIDED, _SLACK = 1.64, 0.005  # a 95 % bound, and a little for the choice of the best region
 
 
