@@ -1,7 +1,6 @@
 """Cells compared: the table, the splits, the rules, and what is refused."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import GroupKFold, PredefinedSplit, StratifiedKFold
@@ -27,6 +26,7 @@ def fitted(data):
 
 
 def test_the_table_has_a_row_for_each_cell(fitted):
+    pd = pytest.importorskip("pandas")
     table = pd.DataFrame(fitted.cv_results_)
     assert len(table) == 12
     scores = table[[f"split{i}_test_score" for i in range(3)]].to_numpy()
@@ -39,6 +39,7 @@ def test_the_table_has_a_row_for_each_cell(fitted):
 
 
 def test_impossible_cells_have_no_score_and_say_why(fitted):
+    pd = pytest.importorskip("pandas")
     table = pd.DataFrame(fitted.cv_results_)
     is_out = table.left_out != ""
     assert_array_equal(is_out, (table.param_m == 0.2) & (table.param_k == 0.15))

@@ -6,7 +6,6 @@ import pickle
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -146,6 +145,7 @@ def test_a_search_is_cloned_pickled_and_nested(data):
 
 
 def test_frames_give_names_to_features(data):
+    pd = pytest.importorskip("pandas")
     X, y = data
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     search = RankedRangeClassifierCV(SMALL, cv=2, random_state=0).fit(frame, pd.Series(y))
