@@ -25,7 +25,7 @@ def examples(page):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if examples(page)], ids=lambda p: p.name)
 def test_the_examples_of_a_page_print_what_it_says(page):
-    if "sorr.plots" in page.read_text(encoding="utf-8"):
+    if "from sorr.plots import" in page.read_text(encoding="utf-8"):
         pytest.importorskip("matplotlib").use("Agg")
     names: dict[str, object] = {}
     for code, expected in examples(page):
