@@ -1,11 +1,14 @@
 """The share of wrong labels: planted shares, honest intervals, odd input, the same answer twice."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_digits
 
 from sorr.estimators.share import OutlierShare, Regime, estimate_outlier_share
+from sorr.estimators.share.verdict import Verdict
 from sorr.objectives import RankedRangeObjective
 from sorr.solvers import trim
 
@@ -256,3 +259,23 @@ def test_no_class_vanishes_where_most_of_its_labels_are_wrong():
     share = estimate_outlier_share(X, y, random_state=0)
     assert share.rate_[1] > 0.7
     assert share.drop_[1] <= 0.91 * np.sum(y == 1)
+
+
+@pytest.mark.parametrize(
+    ("rates", "expected"), [((0.30, 0.28), False), ((0.05, 0.3), True), ((0.0, 0.1), True)]
+)
+def test_rates_are_lopsided_if_one_is_more_than_twice_the_other(rates, expected):
+    noise = SimpleNamespace(rates=np.array(rates))
+    verdict = Verdict(Regime.ASYMMETRIC, noise, np.eye(2), np.zeros(2), np.ones(2))
+    assert verdict.is_lopsided == expected
+
+
+def test_where_both_classes_go_wrong_alike_fewer_rows_are_dropped_than_are_wrong():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8000, 3))
+    y = (X @ [2.0, -1.0, 0.0] + rng.logistic(size=8000) > 0).astype(int)
+    rate = np.where(y == 1, 0.30, 0.25)  # not the same, but near
+    y = np.where(rng.random(8000) < rate, 1 - y, y)
+    share = estimate_outlier_share(X, y, C=8000.0, random_state=0)
+    assert share.regime_ in (Regime.SYMMETRIC, Regime.ASYMMETRIC)
+    assert (share.drop_ < 0.9 * share.count_).all()

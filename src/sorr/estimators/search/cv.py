@@ -29,7 +29,7 @@ class RankedRangeClassifierCV(RankedRangeClassifier):
         0.125, 0.15, 0.2, 0.25, 0.3 and 0.35. "default" keeps all ranks below (k=None), with
         C = 1, 100 and 1e4. "paper" has k = 1 (if pooled) and 0.1, 0.2, ..., 1 of the rows and
         C = 1, 10, ..., 1e5, as in the paper; on its five data sets that is better by 0.1 points
-        on average, at about nine times the cost. A mapping gives lists of values for some of
+        on average, for 22 times as many cells. A mapping gives lists of values for some of
         "m", "k" and "C", in the units of `RankedRangeClassifier`: prefer fractions, since a split
         has fewer rows. What it does not name is as by default; the average loss, m=0 and
         k=None, should be among the cells.

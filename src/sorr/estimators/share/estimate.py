@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_X_y
 
+from sorr.estimators.base import as_seed
 from sorr.estimators.share.average import AverageLoss, standardise
 from sorr.estimators.share.capped import Trimmed, capped_trimming
 from sorr.estimators.share.contest import choose_counts
@@ -185,7 +186,7 @@ def share_of(
     n_jobs: int | None,
 ) -> OutlierShare:
     """Return the same for rows that were checked before."""
-    C, rng = as_inverse_ridge(C), _generator(random_state)
+    C, rng = as_inverse_ridge(C), np.random.default_rng(as_seed(random_state))
     mass = np.ones(len(index)) if weight is None else weight
     sizes = np.bincount(index[mass > 0], minlength=len(classes))
     rows, frame = standardise(X, fit_intercept)
@@ -296,9 +297,3 @@ def _nothing(problem: AverageLoss, theta: FloatArray, classes: npt.NDArray[Any])
         score_=np.asarray(problem.losses(problem.raw(theta)), dtype=np.float64),
         leverage_=np.zeros(problem.design.n_samples, dtype=bool),
     )
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    if isinstance(random_state, np.random.RandomState):
-        random_state = int(random_state.randint(np.iinfo(np.int32).max))
-    return np.random.default_rng(random_state)
