@@ -9,13 +9,8 @@ from sorr.losses.binary import Hinge, Logistic, ModifiedHuber, SmoothHinge, Squa
 from sorr.losses.kinds import BinaryLoss, MulticlassLoss, MultilabelLoss, RegressionLoss
 from sorr.losses.lookup import LOSSES, get_loss
 from sorr.losses.multiclass import MulticlassHinge, Softmax
-from sorr.losses.multilabel import (
-    LogSumExpPairwise,
-    MultilabelHinge,
-    TopKMultilabel,
-    TopKSubset,
-    TopKSVM,
-)
+from sorr.losses.multilabel import MultilabelHinge, TopKMultilabel, TopKSubset, TopKSVM
+from sorr.losses.pairwise import LogSumExpPairwise
 from sorr.losses.regression import Absolute, Huber, SmoothAbsolute, Squared
 
 __all__ = [

@@ -8,14 +8,14 @@ from dataclasses import fields
 from types import MappingProxyType
 from typing import Any
 
-from sorr.losses import binary, multiclass, multilabel, regression
+from sorr.losses import binary, multiclass, multilabel, pairwise, regression
 from sorr.losses.base import Loss
 
 __all__ = ["LOSSES", "get_loss"]
 
 _CLASSES: list[type[Loss]] = [
     getattr(module, name)
-    for module in (binary, regression, multiclass, multilabel)
+    for module in (binary, regression, multiclass, multilabel, pairwise)
     for name in module.__all__
 ]
 
