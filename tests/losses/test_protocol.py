@@ -11,10 +11,15 @@ from sorr.losses import (
     Logistic,
     MulticlassHinge,
     MulticlassLoss,
+    MultilabelHinge,
     SmoothAbsolute,
     SmoothHinge,
     Softmax,
+    TopKMultilabel,
+    TopKSubset,
+    TopKSVM,
 )
+from sorr.losses.sides import Sided
 from tests.losses.problems import (
     ALL,
     GRID,
@@ -115,7 +120,8 @@ def test_one_loss_among_many_tiny_ones_is_not_lost_nor_are_they():
 
 
 def with_pieces(loss):
-    return loss.smooth or loss.name in ("hinge", "absolute", "multiclass_hinge")
+    known = ("hinge", "absolute", "multiclass_hinge", "multilabel_hinge")
+    return loss.smooth or loss.name in known
 
 
 @pytest.mark.parametrize("loss", [loss for loss in ALL if with_pieces(loss)], ids=repr)
@@ -152,8 +158,9 @@ def test_a_loss_tells_whether_its_pieces_are_known(loss):
 
 
 @every_loss
-def test_the_floor_is_zero_for_hinges_with_pieces_and_none_for_the_others(loss):
-    assert loss.floor == (0 if isinstance(loss, Hinge | MulticlassHinge) else -np.inf)
+def test_the_floor_is_zero_for_hinges_and_none_for_the_others(loss):
+    hinges = Hinge | MulticlassHinge | TopKMultilabel | TopKSubset | TopKSVM | MultilabelHinge
+    assert loss.floor == (0 if isinstance(loss, hinges) else -np.inf)
 
 
 # -- smooth neighbours --------------------------------------------------------------------------
@@ -184,7 +191,11 @@ def test_the_neighbours_are_named_losses():
     assert Absolute().smoothed(0.2) == SmoothAbsolute(0.2)
 
 
-@pytest.mark.parametrize("loss", [loss for loss in ALL if not has_neighbour(loss)], ids=repr)
+def without_neighbour(loss):
+    return not has_neighbour(loss) and not isinstance(loss, Sided)
+
+
+@pytest.mark.parametrize("loss", [loss for loss in ALL if without_neighbour(loss)], ids=repr)
 def test_a_loss_without_a_smooth_neighbour_says_so_by_name(loss):
     with pytest.raises(TypeError, match=f"^{loss.name} has no smooth neighbour; .*such as"):
         loss.smoothed(0.1)

@@ -436,7 +436,6 @@ X2, Y2 = np.zeros((2, 1)), np.array([1, -1])
 @pytest.mark.parametrize(
     ("X", "y", "options", "error", "message"),
     [
-        (X2, [0, 1], {"loss": "tkml", "n_outputs": 3}, TypeError, "^tkml is not convex"),
         (X2, [1, -1, 1], {}, ValueError, "X has 2 rows, y 3; needed one target for each row"),
         (np.zeros(2), Y2, {}, ValueError, r"X has shape \(2,\); needed a matrix.*X.reshape"),
         (np.zeros((0, 2)), Y2, {}, ValueError, r"X has shape \(0, 2\); needed a matrix"),

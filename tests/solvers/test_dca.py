@@ -260,7 +260,8 @@ def test_steps_that_diverge_are_reported_with_a_way_out():
 
 def slopes_at(objective, theta):
     raw = objective.raw_prediction(theta)
-    return _Slopes(Sampled(objective), raw, objective.convex_parts()[1].shares(raw))
+    tangent = objective.convex_parts()[1]
+    return _Slopes(Sampled(objective), tangent, raw, tangent.shares(raw))
 
 
 @each_shape

@@ -185,7 +185,7 @@ def test_several_outputs_are_annealed_and_certified():
 def test_a_loss_with_unknown_corners_is_fitted_without_a_certificate():
     X, y = classes(200, 3)
     labels = np.stack([y > 0, y < 0], axis=1)
-    objective = RankedRangeObjective(X, labels, "multilabel_hinge", m=0.1, C=10.0)
+    objective = RankedRangeObjective(X, labels, "topk_svm", m=0.1, C=10.0)
     with pytest.raises(TypeError, match="certify=False"):
         trim(objective)
     solution = trim(objective, certify=False, random_state=0)

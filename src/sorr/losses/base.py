@@ -162,6 +162,44 @@ class Loss(ABC):
             f"{self._curved_relative}"
         )
 
+    def majorised(self, y: Target, raw_prediction: FloatArray) -> tuple[Loss, Target]:
+        """Return a convex loss and a target for it: nowhere below this one, and equal to it here.
+
+        A convex loss is its own, or an equal one that is simpler.
+
+        Raises
+        ------
+        TypeError
+            If none is known.
+        """
+        return self._majorised(*self._matched(y, raw_prediction))
+
+    @property
+    def has_bound(self) -> bool:
+        """Whether a convex problem of this loss, or of what majorises it, can be certified."""
+        return self.has_pieces or type(self)._majorised is not Loss._majorised  # noqa: SLF001
+
+    def convex_parts(self) -> tuple[Loss, Loss]:
+        """Return two convex losses, of the same target, whose difference this is.
+
+        Raises
+        ------
+        TypeError
+            If none are known; a convex loss needs none.
+        """
+        raise TypeError(
+            f"{self.name} is not known as a difference of convex losses; needed one that is, such "
+            "as tkml"
+        )
+
+    def relaxed(self) -> Loss:
+        """Return a convex loss of the same target whose minimum is a place to start from."""
+        if self.convex:
+            return self
+        raise TypeError(
+            f"{self.name} has no convex relative; pass a starting point, or use a convex loss"
+        )
+
     def strata(self, y: Target) -> Target | None:
         """Return the class of each sample, or None if samples do not belong to one class each."""
         del y
@@ -250,6 +288,15 @@ class Loss(ABC):
             )
         value, gradient = self._value_and_gradient(y, f)
         return value[:, None], gradient[:, None]
+
+    def _majorised(self, y: Target, f: FloatArray) -> tuple[Loss, Target]:
+        del f
+        if self.convex:
+            return self, y
+        raise TypeError(
+            f"{self.name} is not convex, and nothing convex is known to lie above it; needed a "
+            "convex loss, such as multilabel_hinge, or certify=False"
+        )
 
     def _is_right(self, y: Target, f: FloatArray) -> npt.NDArray[np.bool_]:
         del y, f

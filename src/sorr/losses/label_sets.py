@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from sorr.losses.base import FloatArray, Target
 from sorr.ranked import ranked_range_weights
 
-__all__ = ["largest", "largest_weights", "smallest", "smallest_weights", "split"]
+__all__ = ["is_top", "largest", "largest_weights", "smallest", "smallest_weights", "split"]
 
 
 def split(f: FloatArray, y: Target) -> tuple[FloatArray, FloatArray]:
     """Return the scores inside and outside a set, with minus infinity in the other places."""
     return np.where(y, f, -np.inf), np.where(y, -np.inf, f)
+
+
+def is_top(f: FloatArray, k: int | npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+    """Tell which scores are the k largest of each sample; of ties, those that come first are."""
+    top = np.zeros(f.shape, dtype=bool)
+    if isinstance(k, int) and k == 1:
+        top[np.arange(len(f)), f.argmax(axis=1)] = True
+        return top
+    order = np.argsort(-f, axis=1, kind="stable")
+    first = np.arange(f.shape[1]) < np.reshape(k, (-1, 1))
+    np.put_along_axis(top, order, np.broadcast_to(first, f.shape), axis=1)
+    return top
 
 
 def largest(f: FloatArray, among: Target) -> FloatArray:

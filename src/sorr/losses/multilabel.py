@@ -6,7 +6,6 @@ brackets are ranked from the largest.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
@@ -15,42 +14,25 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from sorr.losses.base import FloatArray, Target
-from sorr.losses.kinds import MultilabelLoss
-from sorr.losses.label_sets import largest, largest_weights, smallest, smallest_weights, split
+from sorr.losses.base import FloatArray, Loss, Target
+from sorr.losses.label_sets import (
+    is_top,
+    largest,
+    largest_weights,
+    smallest,
+    smallest_weights,
+    split,
+)
+from sorr.losses.pairwise import LogSumExpPairwise
+from sorr.losses.parts import SubsetPart, TopViolations
+from sorr.losses.sides import Hinged, Margin, Sided, Sides, sides_of
 from sorr.ranked import kth_largest, ranked_range_weights, top_sum
 
 __all__ = ["MultilabelHinge", "TopKMultilabel", "TopKSVM", "TopKSubset"]
 
 
-class _Hinged(MultilabelLoss):
-    """A hinge: zero where the violation of a margin is negative, else the violation."""
-
-    def _value(self, y: Target, f: FloatArray) -> FloatArray:
-        return np.maximum(self._violation(y, f), 0)
-
-    def _gradient(self, y: Target, f: FloatArray) -> FloatArray:
-        return self._value_and_gradient(y, f)[1]
-
-    def _value_and_gradient(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-        value = self._value(y, f)
-        gradient = np.zeros_like(f)
-        active = value > 0
-        if active.any():
-            gradient[active] = self._direction(y[active], f[active])
-        return value, gradient
-
-    @abstractmethod
-    def _violation(self, y: Target, f: FloatArray) -> FloatArray:
-        """Return by how much each sample misses the margin: minus infinity if none is asked."""
-
-    @abstractmethod
-    def _direction(self, y: Target, f: FloatArray) -> FloatArray:
-        """Return the gradient of the violation."""
-
-
 @dataclass(frozen=True)
-class _TopK(_Hinged):
+class _TopK(Hinged):
     k: int = 1
 
     def __post_init__(self) -> None:
@@ -75,8 +57,18 @@ class _TopK(_Hinged):
         return target
 
 
+class _Chosen(Sided):
+    """A loss whose sides depend on the scores, so that it is not convex."""
+
+    convex: ClassVar[bool] = False
+
+    def relaxed(self) -> Loss:
+        """Return the pairwise loss of all labels: with one true label each, the softmax."""
+        return LogSumExpPairwise()
+
+
 @dataclass(frozen=True)
-class TopKMultilabel(_TopK):
+class TopKMultilabel(_TopK, _Chosen):
     r"""The top-k multi-label loss of the paper: all true labels should be among the top k.
 
     .. math:: \big[ 1 + f_{[k+1]} - \min_{y \in Y} f_y \big]_+
@@ -104,7 +96,14 @@ class TopKMultilabel(_TopK):
     """
 
     name: ClassVar[str] = "tkml"
-    convex: ClassVar[bool] = False
+
+    def sides(self, y: Target, f: FloatArray) -> Sides:
+        """Return the true labels above, and all but the current top k below."""
+        return sides_of(y, ~is_top(f, self.k))
+
+    def convex_parts(self) -> tuple[Loss, Loss]:
+        r"""Return the top sums of k + 1 and of k violations :math:`s_j`, as in the paper's DCA."""
+        return TopViolations(self.k + 1), TopViolations(self.k)
 
     def _violation(self, y: Target, f: FloatArray) -> FloatArray:
         return 1 + (np.asarray(kth_largest(f, self.k + 1)) - smallest(f, y))
@@ -114,7 +113,7 @@ class TopKMultilabel(_TopK):
 
 
 @dataclass(frozen=True)
-class TopKSubset(_TopK):
+class TopKSubset(_TopK, _Chosen):
     r"""A margin for the top k to be true labels only, or to contain them all.
 
     .. math:: \big[ 1 + f^F_{[k-r+1]} - f^Y_{[r]} \big]_+, \qquad r = \min(k, |Y|),
@@ -137,7 +136,26 @@ class TopKSubset(_TopK):
     """
 
     name: ClassVar[str] = "topk_subset"
-    convex: ClassVar[bool] = False
+
+    def sides(self, y: Target, f: FloatArray) -> Sides:
+        """Return the current top r true labels above, and all but the top k - r others below."""
+        inside = np.count_nonzero(y, axis=1)
+        r = np.minimum(inside, self.k)
+        high, low = y, ~y
+        if (inside > self.k).any():
+            high = is_top(np.where(y, f, -np.inf), r) & y
+        if (r < self.k).any():
+            low = ~is_top(np.where(y, -np.inf, f), self.k - r) & ~y
+        return sides_of(high, low)
+
+    def convex_parts(self) -> tuple[Loss, Loss]:
+        r"""Return two convex losses whose difference this is.
+
+        With :math:`T_j` the sum of the j largest and :math:`a = k - r + 1`, they are the
+        maximum of :math:`1 + T_a(f^F) + T_{r-1}(f^Y)` and
+        :math:`T_{a-1}(f^F) + T_r(f^Y)`, and the second of these two alone.
+        """
+        return SubsetPart(self.k, True), SubsetPart(self.k, False)
 
     def _violation(self, y: Target, f: FloatArray) -> FloatArray:
         violation = np.full(len(f), -np.inf, dtype=f.dtype)
@@ -199,7 +217,7 @@ class TopKSVM(_TopK):
 
 
 @dataclass(frozen=True)
-class MultilabelHinge(_Hinged):
+class MultilabelHinge(Sided):
     r"""A margin for every true label to score above every other label.
 
     .. math:: \big[ 1 + \max_{u \in F} f_u - \min_{v \in Y} f_v \big]_+
@@ -214,6 +232,14 @@ class MultilabelHinge(_Hinged):
     """
 
     name: ClassVar[str] = "multilabel_hinge"
+
+    def sides(self, y: Target, f: FloatArray) -> Sides:
+        """Return the true labels above, and the others below."""
+        del f
+        return sides_of(y, ~y)
+
+    def _pieces(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return Margin((f.shape[1] - 1, f.shape[1] - 1)).pieces(self.sides(y, f), f)
 
     def _violation(self, y: Target, f: FloatArray) -> FloatArray:
         return 1 + (largest(f, ~y) - smallest(f, y))

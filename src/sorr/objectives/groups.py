@@ -150,6 +150,14 @@ class Groups:
             self, groups=tuple(g._replace(m=0.0, k=g.k if which == "k" else g.m) for g in self)
         )
 
+    def whole(self) -> Groups:
+        """Return the groups with nothing ranked; each counts as much as before."""
+        full = tuple(
+            group._replace(m=0.0, k=group.mass, scale=group.scale * group.width / group.mass)
+            for group in self
+        )
+        return replace(self, groups=full)
+
     def trimmed(self, order: npt.NDArray[Any]) -> Groups:
         """Return the groups without the mass ranked m or above: top sums of width k - m.
 

@@ -83,11 +83,6 @@ class RankedRangeObjective:
         n_outputs: int | None = None,
     ) -> None:
         self.loss = get_loss(loss)
-        if not self.loss.convex:
-            raise TypeError(
-                f"{self.loss.name} is not convex in the raw prediction; "
-                "needed a convex individual loss, such as multilabel_hinge"
-            )
         if not isinstance(fit_intercept, bool | np.bool_):
             raise TypeError(f"fit_intercept={fit_intercept!r} is not a bool; needed True or False")
         if not (n_outputs is None or isinstance(n_outputs, int | np.integer)):
@@ -140,8 +135,8 @@ class RankedRangeObjective:
 
     @property
     def is_convex(self) -> bool:
-        """Whether nothing is dropped from the top, so that a local minimum is global."""
-        return all(group.m == 0 for group in self.groups)
+        """Whether losses are convex and none is dropped: then a local minimum is global."""
+        return self.loss.convex and all(group.m == 0 for group in self.groups)
 
     # -- values and derivatives ------------------------------------------------------------------
 
@@ -233,8 +228,22 @@ class RankedRangeObjective:
     def convex_parts(self) -> tuple[RankedRangeObjective, RankedRangeObjective]:
         r"""Return the two convex functions whose difference is F, as in the paper's DCA.
 
-        The first is :math:`\phi_k` with the ridge, the second :math:`\phi_m` without.
+        The first is :math:`\phi_k` with the ridge, the second :math:`\phi_m` without. Of a loss
+        that is not convex they are the sums of its own two parts.
+
+        Raises
+        ------
+        ValueError
+            If the loss is not convex and samples are ranked as well.
         """
+        if not self.loss.convex:
+            if not self.groups.is_full:
+                raise ValueError(
+                    f"{self.loss.name} is not convex, and samples are ranked, m > 0 or k < n: that "
+                    "is no difference of two convex functions we know; needed all samples, or trim"
+                )
+            convex, tangent = self.loss.convex_parts()
+            return self._with(loss=convex), self._with(loss=tangent, C=np.inf)
         first = self._with(groups=self.groups.with_ends("k"))
         second = self._with(groups=self.groups.with_ends("m"), C=np.inf)
         return first, second
@@ -246,8 +255,16 @@ class RankedRangeObjective:
         the average of the top k - m is taken:
 
         .. math:: \psi_{m,k}(s) = \min_{|U| = m} \phi_{k-m}(s_{-U}) \le \phi_{k-m}(s_{-U_t}).
+
+        A loss that is not convex is replaced by what majorises it.
         """
-        return self._with(groups=self.groups.trimmed(self.loss.order(self.y, raw)))
+        groups = self.groups.trimmed(self.loss.order(self.y, raw))
+        loss, y = self.loss.majorised(self.y, raw)
+        return self._with(groups=groups, loss=loss, y=y)
+
+    def relaxed(self) -> RankedRangeObjective:
+        """Return the average of a convex relative of the loss: where to start from."""
+        return self._with(groups=self.groups.whole(), loss=self.loss.relaxed())
 
     def smoothed(self, width: float) -> RankedRangeObjective:
         """Return the objective with the corners of its loss rounded over that width."""
@@ -273,7 +290,7 @@ class RankedRangeObjective:
         other = copy.copy(self)
         if "C" in changes:
             other.__dict__.pop("ridge_diagonal", None)
-        if "y" in changes:
+        if changes.get("y", self.y) is not self.y:
             other.__dict__.pop("classes", None)
         other.__dict__.update(changes)
         return other

@@ -35,7 +35,8 @@ class _Heated(RankedRangeObjective):
     @classmethod
     def of(cls, objective: RankedRangeObjective, heat: float) -> _Heated:
         heated = cls.__new__(cls)
-        heated.__dict__.update(objective.__dict__, heat=heat, kept=objective.convex_parts()[0])
+        kept = objective.with_groups(objective.groups.with_ends("k"))
+        heated.__dict__.update(objective.__dict__, heat=heat, kept=kept)
         return heated
 
     def smoothed(self, width: float) -> _Heated:

@@ -33,6 +33,8 @@ from sorr.solvers.tangent import parted_shares
 
 __all__ = ["dca"]
 
+_NEAR_ZERO = 1e-3  # standard deviation of a random start, in raw predictions of a usual column
+
 Inner: TypeAlias = Literal["stochastic", "deterministic", "minibatch"]
 
 
@@ -71,7 +73,8 @@ def dca(
     objective : RankedRangeObjective
         What to minimise.
     start : array-like, optional
-        The first point: zero by default.
+        The first point: zero by default, or for a loss that is not convex a random one near it,
+        since at zero all labels tie.
     inner : {"stochastic", "deterministic", "minibatch"}, default="stochastic"
         How the convex problem is lowered.
 
@@ -156,7 +159,11 @@ def dca(
     random, n = as_generator(random_state), objective.n_samples
     every = as_count("validate_every", validate_every, 1)
     given, objective = objective, tamed(objective)
-    record = Record(objective, as_start(objective, start), validation, every, k_schedule, progress)
+    first = as_start(objective, start)
+    if start is None and not objective.loss.convex:
+        first = _NEAR_ZERO * random.standard_normal(objective.shape)
+        first[: objective.design.n_parameters] /= objective.design.sizes[:, None]
+    record = Record(objective, first, validation, every, k_schedule, progress)
     if inner == "deterministic":
         steps, outer = as_count("inner_steps", inner_steps, 500), 100
         walk = _deterministic(record, restart, steps, tol, random)
@@ -251,10 +258,9 @@ def _past_corners(record: Record, steps: int, tol: float) -> FloatArray:
     """
     objective, start = record.objective, record.theta
     try:
-        rounded = objective.smoothed(0.1 * record.value)
+        convex, tangent = objective.smoothed(0.1 * record.value).convex_parts()
     except (TypeError, ValueError):  # corners that nothing rounds, or nothing left to lower
         return start
-    convex, tangent = rounded.convex_parts()
     theta_hat = tangent.subgradient_at(record.raw, start)
     point = lower(partial(_majoriser, convex, theta_hat), start, max_steps=steps, tol=tol / 1000)
     return point if objective.value(point) < record.value else start

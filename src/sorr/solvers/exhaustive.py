@@ -42,6 +42,11 @@ def exhaustive(objective: RankedRangeObjective, *, tol: float = 1e-6) -> Solutio
         that is a constant model.
     """
     refuse_lost_class(objective)
+    if not objective.loss.convex:
+        raise ValueError(
+            f"exhaustive is given {objective.loss.name}, which is not convex; needed a convex "
+            "loss, since only sets of rows are tried: use trim instead"
+        )
     given, objective = objective, tamed(objective)
     groups = objective.groups
     if groups.weight is not None or any(not group.m.is_integer() for group in groups):

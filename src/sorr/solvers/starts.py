@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +32,8 @@ _EFFORT = 20_000  # raw predictions of all candidates that survive the first ste
 _STARTS = {False: 512, True: 96}  # candidates on all rows, and on a sample
 _ALIKE, _NEAR = 0.1, 0.05  # solutions on a sample that lead to the same minimum
 _FEWEST, _MOST, _LAST, _ROUGH = 16, 96, 16, 8  # candidates that go on
+
+_SCALES = (1.0, 0.5, 0.2, 0.1)  # of a relative of the loss
 
 _FIRST = tuple(map(Stage, np.geomspace(0.5, 0.2, 3), np.geomspace(0.5, 0.02, 3)))
 _SECOND = tuple(map(Stage, np.geomspace(0.5, 0.05, 22), np.geomspace(0.5, 0.002, 22)))
@@ -220,11 +221,18 @@ def _first_order(sample: RankedRangeObjective, rng: np.random.Generator) -> list
     return [point.theta for point in sorted(points, key=lambda point: point.value)]
 
 
-def average_start(objective: RankedRangeObjective, rng: np.random.Generator) -> FloatArray:
-    """Return a fit to all rows, none of them dropped."""
-    whole = tuple(
-        group._replace(m=0.0, k=group.mass, scale=group.scale * group.width / group.mass)
-        for group in objective.groups
-    )
-    everything = objective.with_groups(replace(objective.groups, groups=whole))
-    return descend(everything, evaluate(everything, np.zeros(objective.shape)), rng=rng).theta
+def average_start(
+    objective: RankedRangeObjective, rng: np.random.Generator, max_iter: int = 100
+) -> FloatArray:
+    """Return a fit to all rows, none of them dropped, by a convex loss.
+
+    Where that is a relative of the loss, its scale is another: the best multiple is taken.
+    """
+    relaxed = objective.relaxed()
+    start = evaluate(relaxed, np.zeros(objective.shape))
+    theta = descend(relaxed, start, rng=rng, max_iter=max_iter).theta
+    if objective.loss.convex:
+        return theta
+    raw = objective.raw_prediction(theta)
+    values = [objective.value_at(scale * raw, scale * theta) for scale in _SCALES]
+    return theta * _SCALES[int(np.argmin(values))]

@@ -148,9 +148,9 @@ def stochastic(
     """Yield the points after outer steps on batches: Eq. (SGD) of the paper if of one row."""
     first, first_raw = record.theta, record.raw
     while True:
-        sampled = Sampled(record.objective)
+        convex, tangent = record.objective.convex_parts()
+        sampled = Sampled(convex)
         shares = tangent_shares(record.objective, record.theta, record.raw, random)
-        tangent = record.objective.convex_parts()[1]
         theta_hat = tangent.subgradient_at(record.raw, record.theta, shares)
         theta, raw = (first, first_raw) if restart else (record.theta, record.raw)
         level = sampled.thresholds(raw)
@@ -174,10 +174,11 @@ def minibatch(
     number = 0
     while True:
         objective, theta = record.objective, record.theta
-        sampled, n = Sampled(objective), objective.n_samples
+        convex, tangent = objective.convex_parts()
+        sampled, n = Sampled(convex), objective.n_samples
         level = sampled.thresholds(record.raw)
         shares = tangent_shares(objective, theta, record.raw, random)
-        slopes = _Slopes(sampled, record.raw, shares)
+        slopes = _Slopes(sampled, tangent, record.raw, shares)
         unread = n
         for rows in _sweeps(n, batch_size, random):
             for batch in sampled.batches(steps, batch_size, random):
@@ -207,9 +208,14 @@ def _sweeps(n: int, batch_size: int, random: np.random.Generator) -> Iterator[np
 class _Slopes:
     """The slope of the tangent as a sum over rows, each as it was when last seen."""
 
-    def __init__(self, sampled: Sampled, raw: FloatArray, shares: FloatArray) -> None:
-        self._sampled = sampled
-        self._tangent = sampled.objective.convex_parts()[1]
+    def __init__(
+        self,
+        sampled: Sampled,
+        tangent: RankedRangeObjective,
+        raw: FloatArray,
+        shares: FloatArray,
+    ) -> None:
+        self._sampled, self._tangent = sampled, tangent
         self._each = self._tangent.weighted_gradient(raw, shares)
         self.theta_hat = self._tangent.design.pull(self._each)
 

@@ -101,6 +101,11 @@ def topsum(
     >>> solution.gap <= 1e-6
     True
     """
+    if not objective.loss.convex:
+        raise ValueError(
+            f"topsum is given {objective.loss.name}, which is not convex; needed a convex loss: "
+            "use trim instead"
+        )
     if not objective.is_convex:
         raise ValueError(
             "topsum is given an objective that drops rows, m > 0; needed m = 0, which is convex: "
@@ -146,7 +151,7 @@ def topsum(
 
 def refuse_unknown_pieces(objective: RankedRangeObjective) -> None:
     """Refuse a loss for which there is no dual bound."""
-    if not objective.loss.has_pieces:
+    if not objective.loss.has_bound:
         raise TypeError(
             f"a certificate needs a loss that is smooth, or whose pieces are known, and "
             f"{objective.loss.name} is neither; use trim with certify=False, or a smooth loss"

@@ -49,6 +49,7 @@ _SAME = 0.7  # relative distance of raw predictions below which starts of many r
 _COPY = (500_000, 10_000_000)  # entries of X between which a copy in float32 pays
 _NEAR = 5e-5  # decrease promised by the last step of the fast phase, relative to the objective
 _CLOSE = 2e-6  # the same if trimming steps follow, which cost several of its own
+_BRIEF = 25  # steps to a start by a relative of the loss
 _SHARPER = (0.01, 0.001)  # widths of corners of several outputs
 _TOUCHES = 1e-9  # relative distance below which a majoriser touches the objective
 _TINY = float(np.finfo(np.float64).tiny)
@@ -191,6 +192,9 @@ class _Search:
         single = start is not None or objective.is_convex or n_starts == 1
         if single:
             return [(zero, False)]
+        if not objective.loss.convex:
+            relative = evaluate(objective, average_start(objective, self.rng, _BRIEF))
+            return [(relative, not objective.groups.is_full)]
         if not is_small(objective):
             if objective.n_samples > _SHORT:
                 return [(zero, True)]

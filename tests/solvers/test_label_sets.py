@@ -1,0 +1,221 @@
+"""Solvers on losses over label sets: trimming by labels, its certificate, and the paper's DCA."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from sorr.losses import MultilabelHinge, TopKMultilabel, TopKSubset
+from sorr.losses.sides import HIGH, LOW
+from sorr.objectives import RankedRangeObjective
+from sorr.solvers import Status, dca, exhaustive, topsum, trim
+from sorr.solvers.dual import lower_bound
+from sorr.solvers.fast import evaluate
+from sorr.solvers.topsum import minimise_top_sum
+
+CHOOSING = [TopKSubset(1), TopKSubset(2), TopKMultilabel(1), TopKMultilabel(2), TopKMultilabel(3)]
+choosing = pytest.mark.parametrize("loss", CHOOSING, ids=repr)
+
+
+def data(n=80, d=6, n_labels=5, seed=0):
+    """Draw rows and label sets which a linear model explains in part, of one label or more."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    scores = X @ rng.standard_normal((d, n_labels)) + rng.standard_normal((n, n_labels))
+    Y = scores > 0.8
+    Y[np.arange(n), scores.argmax(axis=1)] = True
+    return X, Y
+
+
+def objective(loss, C=10.0, **options):
+    return RankedRangeObjective(*data(), loss, C=C, **options)
+
+
+def convex_minimum(majoriser):
+    """Return the minimum of the majoriser by an independent solver."""
+    X, sides = majoriser.design.X, majoriser.y
+    W, b = cp.Variable((X.shape[1], sides.shape[1])), cp.Variable(sides.shape[1])
+    losses = []
+    for x, side in zip(X, sides, strict=True):
+        low, high = np.flatnonzero(side & LOW), np.flatnonzero(side & HIGH)
+        if not (low.size and high.size):
+            losses.append(cp.Constant(0.0))
+            continue
+        f = x @ W + b
+        losses.append(cp.pos(1 + cp.max(f[low]) - cp.min(f[high])))
+    masses = majoriser.groups.masses
+    kept = cp.hstack([loss for loss, mass in zip(losses, masses, strict=True) if mass > 0])
+    (group,) = majoriser.groups
+    value = group.scale * cp.sum_largest(kept, round(group.k))
+    value += cp.sum_squares(W) / (2 * majoriser.C)
+    return cp.Problem(cp.Minimize(value)).solve(solver="CLARABEL")
+
+
+# -- trimming -----------------------------------------------------------------------------------
+
+
+@choosing
+@pytest.mark.parametrize("ranks", [{}, {"m": 8}, {"m": 5, "k": 60}], ids=str)
+def test_the_certificate_agrees_with_an_independent_solver(loss, ranks):
+    problem = objective(loss, **ranks)
+    solution = trim(problem, random_state=0)
+    assert solution.status is Status.CERTIFIED
+    assert solution.fixed_point
+    assert solution.gap <= 1e-6
+    # At the solution scores tie: the majoriser made there can break ties otherwise, and go lower.
+    majoriser = problem.trimmed(problem.raw_prediction(solution.theta))
+    found = minimise_top_sum(majoriser, evaluate(majoriser, solution.theta), tol=1e-7)
+    lowest = convex_minimum(majoriser)
+    assert_allclose(found.point.value, lowest, rtol=2e-6)
+    assert found.bound <= lowest * (1 + 1e-7)
+    assert_allclose(solution.objective, lowest, rtol=2e-3)
+
+
+@choosing
+@given(seed=st.integers(0, 10**6), heat=st.floats(0.01, 1.0))
+@settings(max_examples=15)
+def test_no_weights_prove_more_than_the_minimum(loss, seed, heat):
+    """Random multipliers, moved onto the conditions of the dual, never give too high a bound."""
+    rng = np.random.default_rng(seed)
+    problem = objective(loss)
+    majoriser = problem.trimmed(rng.standard_normal((80, 5)))
+    raw = rng.standard_normal((80, 5))
+    values = majoriser.loss.pieces(majoriser.y, raw)[0]
+    weights = np.exp(values / heat - (values / heat).max(axis=1, keepdims=True))
+    weights *= rng.random(values.shape) / (80 * weights.sum(axis=1, keepdims=True))
+    best = minimise_top_sum(majoriser, evaluate(majoriser, np.zeros((7, 5))), tol=1e-7)
+    assert lower_bound(majoriser, raw, weights) <= best.point.value * (1 + 1e-9)
+
+
+@choosing
+def test_every_majoriser_touches_the_objective_and_lies_above_it(loss):
+    problem, rng = objective(loss, m=6, k=70), np.random.default_rng(3)
+    for _ in range(10):
+        theta, there = rng.standard_normal((2, *problem.shape))
+        majoriser = problem.trimmed(problem.raw_prediction(theta))
+        assert majoriser.is_convex
+        assert_allclose(majoriser.value(theta), problem.value(theta), rtol=1e-12)
+        assert majoriser.value(there) >= problem.value(there) * (1 - 1e-12)
+
+
+@choosing
+@pytest.mark.parametrize("ranks", [{}, {"m": 8}], ids=str)
+def test_the_objective_falls_from_step_to_step(loss, ranks):
+    solution = trim(objective(loss, **ranks), random_state=0)
+    values = [step.objective for step in solution.trace if step.phase in ("fast", "trim")]
+    assert np.all(np.diff(values) <= 1e-12)
+    assert values[-1] < 0.9 * objective(loss, **ranks).value(np.zeros((7, 5)))
+
+
+@choosing
+def test_the_fast_phase_alone_comes_close(loss):
+    problem = objective(loss)
+    rough, exact = (
+        trim(problem, certify=certify, random_state=0).objective for certify in (False, True)
+    )
+    assert_allclose(rough, exact, rtol=0.02)
+
+
+def test_the_hinge_over_label_sets_is_certified_as_a_convex_problem():
+    problem = objective(MultilabelHinge())
+    solution = topsum(problem)
+    assert solution.status is Status.OPTIMAL
+    majoriser = problem.trimmed(problem.raw_prediction(solution.theta))
+    majoriser.y = MultilabelHinge().sides(problem.y, problem.raw_prediction(solution.theta))
+    assert_allclose(solution.objective, convex_minimum(majoriser), rtol=2e-6)
+
+
+def test_rows_with_wrong_label_sets_are_dropped_as_a_whole():
+    X, Y = data(300, seed=1)
+    wrong = np.arange(0, 300, 15)
+    Y[wrong] = ~Y[wrong]
+    solution = trim(RankedRangeObjective(X, Y, TopKSubset(2), m=len(wrong), C=10.0), random_state=0)
+    dropped = np.flatnonzero(solution.row_weights == 0)
+    assert np.isin(dropped, wrong).mean() > 0.8
+
+
+def test_a_start_is_kept_to():
+    problem = objective(TopKMultilabel(1))
+    first = trim(problem, random_state=0)
+    again = trim(problem, start=first.theta)
+    assert again.trace[0].objective == first.objective
+    assert_allclose(again.objective, first.objective, rtol=1e-6)
+
+
+@choosing
+def test_order_of_rows_and_labels_does_not_matter(loss):
+    X, Y = data()
+    rng = np.random.default_rng(5)
+    rows, labels = rng.permutation(80), rng.permutation(5)
+    here = trim(RankedRangeObjective(X, Y, loss, C=10.0), random_state=0)
+    there = trim(RankedRangeObjective(X[rows], Y[rows][:, labels], loss, C=10.0), random_state=0)
+    assert_allclose(there.objective, here.objective, rtol=1e-5)
+    assert_allclose(there.coef, here.coef[:, labels], atol=1e-2 * np.abs(here.coef).max())
+
+
+# -- the paper's algorithm ----------------------------------------------------------------------
+
+
+@choosing
+def test_deterministic_dca_falls_in_every_outer_step(loss):
+    problem = objective(loss)
+    solution = dca(problem, inner="deterministic", tol=1e-3, outer_steps=20, random_state=0)
+    values = [step.objective for step in solution.trace]
+    assert np.all(np.diff(values) <= 1e-12)
+    assert values[-1] < 0.95 * values[0]
+
+
+@choosing
+def test_no_trimming_step_is_worse_than_the_step_of_dca(loss):
+    """The majoriser of trimming lies below the tangent one, from the same point."""
+    problem, rng = objective(loss), np.random.default_rng(0)
+    for _ in range(10):
+        theta, there = 0.5 * rng.standard_normal((2, *problem.shape))
+        convex, tangent = problem.convex_parts()
+        level, slope = tangent.value_and_subgradient(theta)
+        linear = convex.value(there) - level - float(np.vdot(slope, there - theta))
+        trimmed = problem.trimmed(problem.raw_prediction(theta)).value(there)
+        assert trimmed <= linear + 1e-9
+
+
+@pytest.mark.parametrize("inner", ["stochastic", "minibatch"])
+def test_dca_on_batches_comes_down(inner):
+    problem = objective(TopKMultilabel(2))
+    solution = dca(problem, inner=inner, random_state=0)
+    assert solution.objective < 0.8 * problem.value(np.zeros(problem.shape))
+
+
+def test_the_settings_of_the_paper_run_on_tkml():
+    X, Y = data(160)
+    problem = RankedRangeObjective(X[:80], Y[:80], TopKMultilabel(2), C=1e4)
+    held_out = RankedRangeObjective(X[80:], Y[80:], TopKMultilabel(2), C=np.inf)
+
+    def validation(theta):
+        return -held_out.value(theta)
+
+    solution = dca(
+        problem,
+        batch_size=80,
+        inner_steps=50,
+        outer_steps=3,
+        step_size=0.1,
+        restart=True,
+        validation=validation,
+        random_state=0,
+    )
+    assert validation(solution.theta) > 0.9 * validation(np.zeros(problem.shape))
+
+
+# -- what does not go ---------------------------------------------------------------------------
+
+
+def test_solvers_refuse_what_they_cannot_do_with_a_way_out():
+    ranked = objective(TopKMultilabel(1), m=3)
+    with pytest.raises(ValueError, match=r"tkml is not convex, and samples are ranked.* or trim"):
+        dca(ranked, inner="deterministic")
+    with pytest.raises(ValueError, match="topsum is given tkml, which is not convex"):
+        topsum(objective(TopKMultilabel(1)))
+    with pytest.raises(ValueError, match="exhaustive is given tkml, which is not convex"):
+        exhaustive(ranked)
