@@ -18,10 +18,14 @@ def split(f: FloatArray, y: Target) -> tuple[FloatArray, FloatArray]:
 
 def is_top(f: FloatArray, k: int | npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
     """Tell which scores are the k largest of each sample; of ties, those that come first are."""
-    top = np.zeros(f.shape, dtype=bool)
+    top: npt.NDArray[np.bool_]
     if isinstance(k, int) and k == 1:
-        top[np.arange(len(f)), f.argmax(axis=1)] = True
+        top = np.equal(f, f.max(axis=1, keepdims=True))
+        if np.count_nonzero(top) > len(f):
+            tied = np.flatnonzero(np.count_nonzero(top, axis=1) > 1)
+            top[tied] = np.arange(f.shape[1]) == f[tied].argmax(axis=1)[:, None]
         return top
+    top = np.zeros(f.shape, dtype=bool)
     order = np.argsort(-f, axis=1, kind="stable")
     first = np.arange(f.shape[1]) < np.reshape(k, (-1, 1))
     np.put_along_axis(top, order, np.broadcast_to(first, f.shape), axis=1)

@@ -81,8 +81,11 @@ class Design:
             for rows in self._blocks():
                 raw[rows] = self.X[rows].astype(coef.dtype) @ coef
         else:
-            dtype = np.result_type(self.dtype, coef.dtype)
-            raw = np.asarray(self.X @ coef.astype(dtype, copy=False))
+            coef = coef.astype(np.result_type(self.dtype, coef.dtype), copy=False)
+            if coef.ndim == 2 and not self.is_sparse:
+                raw = (coef.T @ self.X.T).T  # one output after the other: maxima of rows are fast
+            else:
+                raw = np.asarray(self.X @ coef)
         if self.intercept:
             raw += theta[self.n_features]
         return raw

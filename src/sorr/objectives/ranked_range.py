@@ -89,7 +89,7 @@ class RankedRangeObjective:
             raise TypeError(f"n_outputs={n_outputs!r} is not an int; needed a number of outputs")
         self.design = Design(_features(X), intercept=bool(fit_intercept))
         self.C = as_inverse_ridge(C)
-        self.y = self.loss.check_target(y, n_outputs)
+        self.y = np.asarray(self.loss.check_target(y, n_outputs), order="F")  # as raw predictions
         n = self.design.n_samples
         if len(self.y) != n:
             raise ValueError(f"X has {n} rows, y {len(self.y)}; needed one target for each row")
@@ -187,13 +187,27 @@ class RankedRangeObjective:
 
     def value_and_shares_at(self, raw: FloatArray, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return F and the shares of the rows, given the raw predictions."""
-        order = self.loss.order(self.y, raw)
-        shares = self.groups.shares(order)
         if self.loss.orders_by_value:
-            total = weighted_sum(order, shares)
+            total, shares = self.weigh(self.losses(raw))
         else:
+            shares = self.shares(raw)
             total = self.loss.total(self.y, raw, shares)
         return total + self.ridge(theta), shares
+
+    def weigh(self, losses: FloatArray) -> tuple[float, FloatArray]:
+        """Return the part of F that is made of losses, and the shares of the rows."""
+        shares = self.groups.shares(losses)
+        return weighted_sum(losses, shares), shares
+
+    def evaluate(
+        self, raw: FloatArray, theta: FloatArray
+    ) -> tuple[float, FloatArray, FloatArray | None]:
+        """Return F and the shares, and the gradients of the losses if they come nearly for free."""
+        if not (raw.ndim > 1 and self.loss.orders_by_value and self.loss.has_curvature):
+            return *self.value_and_shares_at(raw, theta), None
+        losses, slopes = self.loss.value_and_gradient(self.y, raw)
+        total, shares = self.weigh(losses)
+        return total + self.ridge(theta), shares, slopes
 
     def value_and_subgradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return F, and one of its subgradients (of Clarke, where F is not convex)."""
@@ -202,11 +216,18 @@ class RankedRangeObjective:
         return value, self.subgradient_at(raw, theta, shares)
 
     def subgradient_at(
-        self, raw: FloatArray, theta: FloatArray, shares: FloatArray | None = None
+        self,
+        raw: FloatArray,
+        theta: FloatArray,
+        shares: FloatArray | None = None,
+        slopes: FloatArray | None = None,
     ) -> FloatArray:
-        """Return the subgradient, given the raw predictions, and the shares if they are known."""
+        """Return the subgradient, given the raw predictions, and what is known of the losses."""
         shares = self.shares(raw) if shares is None else shares
-        residual = self.weighted_gradient(raw, shares)
+        if slopes is None:
+            residual = self.weighted_gradient(raw, shares)
+        else:
+            residual = slopes * shares[:, None]
         return np.asarray(self.design.pull(residual) + self.ridge_gradient(theta))
 
     def weighted_gradient(self, raw: FloatArray, shares: FloatArray) -> FloatArray:

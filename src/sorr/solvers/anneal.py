@@ -43,7 +43,10 @@ class _Heated(RankedRangeObjective):
         return self.of(super().smoothed(width), self.heat)
 
     def value_and_shares_at(self, raw: FloatArray, theta: FloatArray) -> tuple[float, FloatArray]:
-        losses = self.losses(raw)
+        total, shares = self.weigh(self.losses(raw))
+        return total + self.ridge(theta), shares
+
+    def weigh(self, losses: FloatArray) -> tuple[float, FloatArray]:
         shares = self.kept.groups.shares(losses)
         saved, masses = 0.0, self.groups.masses
         for group in self.groups:
@@ -52,8 +55,7 @@ class _Heated(RankedRangeObjective):
                 part = _faded(losses[group.rows], mass, group.m, self.heat)
                 shares[group.rows] -= (group.scale * mass * part).astype(shares.dtype)
                 saved += group.scale * float(mass @ (part * part))
-        value = float(shares @ losses) + self.heat / 2 * saved
-        return value + self.ridge(theta), shares
+        return float(shares @ losses) + self.heat / 2 * saved, shares
 
 
 def anneal(objective: RankedRangeObjective, point: Point, rng: np.random.Generator) -> Point:

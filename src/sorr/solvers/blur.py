@@ -50,8 +50,13 @@ class Blurred(RankedRangeObjective):
 
     def value_and_shares_at(self, raw: FloatArray, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the blurred objective, and the weights of the rows."""
-        blur = _blur(self, self.losses(raw), self.width)
-        return blur.value + self.ridge(theta), blur.weight
+        total, shares = self.weigh(self.losses(raw))
+        return total + self.ridge(theta), shares
+
+    def weigh(self, losses: FloatArray) -> tuple[float, FloatArray]:
+        """Return the blurred sum, and the weights of the rows."""
+        blur = _blur(self, losses, self.width)
+        return blur.value, blur.weight
 
 
 def sharpens(objective: RankedRangeObjective) -> bool:

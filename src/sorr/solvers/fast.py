@@ -37,6 +37,8 @@ class Point(NamedTuple):
     raw: FloatArray
     value: float
     shares: FloatArray
+    slopes: FloatArray | None = None
+    """The gradients of the losses, if they were found on the way."""
 
 
 def evaluate(
@@ -98,7 +100,8 @@ def descend(
             best = point
             if record is not None:
                 record(best)
-    if len(objective.shape) > 1:  # nothing sharpens these: subgradients go on past round corners
+    if len(objective.shape) > 1 and (precise or objective.n_samples < _LONG):
+        # Nothing sharpens these: subgradients go on past round corners, for a last percent.
         best = _quasi_newton(objective, best, tol, max_iter, rng, record, Memory(MEMORY), precise)
     return best
 
@@ -131,7 +134,10 @@ def _quasi_newton(
                 break
             memory.clear()  # corners have spoilt the metric: begin again
             continue
-        draw = objective.raw_prediction(direction).astype(point.raw.dtype, copy=False)
+        # With predictions in float32 the step can be in the precision of the rows.
+        coarse = np.result_type(point.raw.dtype, objective.design.dtype)
+        draw = objective.raw_prediction(direction.astype(coarse, copy=False))
+        draw = draw.astype(point.raw.dtype, copy=False)
         first = not len(memory) and metric is None
         moved = _line_search(objective, point, direction, draw, slope, first)
         if moved is None:
@@ -140,7 +146,7 @@ def _quasi_newton(
             memory.clear()
             continue
         decrease = point.value - moved.value
-        new = objective.subgradient_at(moved.raw, moved.theta, moved.shares)
+        new = objective.subgradient_at(moved.raw, moved.theta, moved.shares, moved.slopes)
         step, change = (moved.theta - point.theta).ravel(), (new - gradient).ravel()
         memory.add(step * size, change / size, rtol=1e-10)
         point, gradient = moved, new
@@ -182,11 +188,11 @@ def _line_search(
     best = None
     for _ in range(30):
         theta, raw = point.theta + t * direction, point.raw + draw.dtype.type(t) * draw
-        value, shares = objective.value_and_shares_at(raw, theta)
+        value, shares, slopes = objective.evaluate(raw, theta)
         if value <= point.value + _ARMIJO * t * slope:
             if best is not None and best.value <= value:
                 return best
-            best = Point(theta, raw, value, shares)
+            best = Point(theta, raw, value, shares, slopes)
             if not first:
                 return best
             t *= 2  # as long as it pays
@@ -269,4 +275,10 @@ def newton_metric(
             block = weight[:, None, None] * slopes[:, :, None] * slopes[:, None, :]
             mean = objective.design.pull(weight[:, None] * slopes).ravel()
         hessian += objective.design.gram(block) - np.outer(mean, mean) / weight.sum()
+    if objective.design.intercept and len(objective.shape) > 1:
+        # A common shift of all outputs changes nothing: without a curvature of its own, what
+        # rounding leaves of its slope would send it anywhere.
+        outputs = objective.shape[1]
+        corner = hessian[-outputs:, -outputs:]
+        corner += np.trace(corner) / outputs**2
     return solve_symmetric(hessian)

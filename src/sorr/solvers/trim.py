@@ -230,7 +230,7 @@ class _Search:
             point = evaluate(objective, point.theta)
         if sharpens(objective):
             point = sharpen(objective, point, record)
-        elif not (objective.loss.smooth or self.certify):
+        elif not (objective.loss.smooth or self.certify) and objective.n_samples <= _SHORT:
             point = descend(
                 objective, point, tol=0.1 * tol, rng=self.rng, record=record, widths=_SHARPER
             )

@@ -42,6 +42,14 @@ class Frame(NamedTuple):
             coef = np.concatenate([coef, np.asarray(theta[d] - self.centre @ coef)[None]])
         return coef.astype(np.float64, copy=False)
 
+    def standardised(self, theta: FloatArray, intercept: bool) -> npt.NDArray[np.float64]:
+        """Return the parameters for standardised rows: the inverse of `original`."""
+        d = len(self.scale)
+        coef = (theta[:d].T * self.scale).T
+        if intercept:
+            coef = np.concatenate([coef, np.asarray(theta[d] + self.centre @ theta[:d])[None]])
+        return coef.astype(np.float64, copy=False)
+
 
 def standardise(X: Any, intercept: bool) -> tuple[Any, Frame]:
     """Return the columns with mean zero and spread one, in float32, and where they came from.

@@ -24,6 +24,7 @@ __all__ = ["choose_counts", "corrected_error", "held_out_errors"]
 _FEW = 10  # rows for each parameter below which a curve of scores shows the overfit alone
 _MANY = 100  # from which on candidates need not be compared, unless the model is wrong
 _CLEAR = 0.5  # standard errors by which a candidate has to beat dropping nothing
+_MORE = 1.25  # times the estimate, if a robust fit is confident of as many mistakes
 _PURE = 0.05  # a bound on all rates below which clean rows are clean whatever the model
 _ROUGH = 3e-3  # gradient of fits that are only compared
 _STEPS = 2  # of them at most, from a fit to nearly the same rows: the first is Newton's
@@ -43,6 +44,8 @@ def choose_counts(
     """
     problem, mass = evidence.problem, evidence.mass
     K = problem.n_classes
+    if evidence.is_robust:  # a few wrong rows that are kept cost more than right ones dropped
+        return np.clip(confident_counts(evidence), verdict.wrong, _MORE * verdict.wrong)
     if K > 2:  # with several classes the estimate was never beaten by much
         return verdict.wrong
     suspect = verdict.noise.wrong(evidence.scores, problem.index) > 0.5

@@ -11,11 +11,12 @@ from sklearn.utils import check_X_y
 
 from sorr.estimators.base import as_seed
 from sorr.estimators.share.average import AverageLoss, standardise
-from sorr.estimators.share.capped import Trimmed, capped_trimming
+from sorr.estimators.share.capped import Trimmed, capped_trimming, choose_rows
 from sorr.estimators.share.contest import choose_counts
 from sorr.estimators.share.evidence import Evidence, gather
 from sorr.estimators.share.intervals import share_errors
 from sorr.estimators.share.regions import share_bounds
+from sorr.estimators.share.robust import are_many, robust_fit
 from sorr.estimators.share.verdict import Regime, Verdict, confident_counts, judge
 from sorr.estimators.targets import classes_of
 from sorr.objectives.design import FloatArray
@@ -126,8 +127,10 @@ def estimate_outlier_share(
 
     Leverage outliers are found first. Of the other rows, scores by fits that have not seen them
     show where the share of a label levels off although the class is certain: what is left is the
-    rate of wrong labels. A small tree then looks for regions where a label is rarer than that
-    rate, which would prove the model wrong.
+    rate of wrong labels. Of several classes and many rows, at least 5000 and five for each
+    parameter, the scores are those of one robust fit to all rows, by the top-k multi-label loss. A
+    small tree then looks for regions where a label is rarer than that rate, which would prove the
+    model wrong.
 
     Parameters
     ----------
@@ -195,7 +198,14 @@ def share_of(
         theta = problem.fit(mass, problem.metric(None, rng))
         found = _nothing(problem, theta, classes)
     else:
-        evidence = gather(problem, mass, rng, n_jobs)
+        robust = None
+        if are_many(len(index), len(classes), int(np.prod(problem.shape))):
+
+            def robust(mass: FloatArray) -> FloatArray:
+                theta = robust_fit(X, index, len(classes), C, fit_intercept, mass, rng)
+                return frame.standardised(theta, fit_intercept)
+
+        evidence = gather(problem, mass, rng, n_jobs, robust)
         found = _assemble(evidence, judge(evidence, rng), mass, classes, sizes, n_jobs)
     return replace(found, theta_=frame.original(found.theta_, fit_intercept))
 
@@ -245,6 +255,10 @@ def _assemble(
 
 def _trim(evidence: Evidence, verdict: Verdict, counts: FloatArray) -> Trimmed:
     """Return the trimmed fit; its number of rows grows only where that cannot confirm itself."""
+    if evidence.is_robust:
+        problem, scores = evidence.problem, evidence.scores
+        dropped = choose_rows(problem.mistakes(scores), problem.index, counts, evidence.mass)
+        return Trimmed(evidence.theta, dropped)
     most = np.zeros_like(counts)
     is_uneven = verdict.regime is Regime.ASYMMETRIC and verdict.is_lopsided
     if is_uneven or evidence.problem.n_classes > 2:

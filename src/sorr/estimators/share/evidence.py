@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -27,10 +28,12 @@ class Evidence(NamedTuple):
     theta: FloatArray
     metric: Metric
     held_out: HeldOut
+    is_robust: bool = False
+    """Whether theta and the scores are those of one robust fit, which has seen all rows."""
 
     @property
     def scores(self) -> FloatArray:
-        """The scores of all rows, by fits that have not seen them."""
+        """The scores of all rows, by fits that have not seen them or do not chase their labels."""
         return self.held_out.scores
 
     @property
@@ -40,11 +43,21 @@ class Evidence(NamedTuple):
 
 
 def gather(
-    problem: AverageLoss, mass: FloatArray, rng: np.random.Generator, n_jobs: int | None
+    problem: AverageLoss,
+    mass: FloatArray,
+    rng: np.random.Generator,
+    n_jobs: int | None,
+    robust: Callable[[FloatArray], FloatArray] | None = None,
 ) -> Evidence:
-    """Return the evidence."""
+    """Return the evidence; `robust` fits rows of given masses, where that is to be done."""
     leverage, theta = find_leverage(problem, mass, rng)
     mass = np.where(leverage, 0.0, mass)
+    if robust is not None:
+        theta = robust(mass)
+        scores = problem.raw(theta).astype(np.float64)
+        nobody = HeldOut(scores, np.zeros(len(mass), dtype=np.intp), [theta])
+        metric = problem.metric(None, rng)
+        return Evidence(problem, mass, leverage, theta, metric, nobody, is_robust=True)
     if theta is None:
         theta = problem.fit(mass, problem.metric(None, rng), tol=_ROUGH)
     metric = problem.metric(theta, rng)
