@@ -4,9 +4,20 @@ from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
-_ROOMS = ("baselines", "estimators", "losses", "objectives", "plots", "ranked", "solvers")
+_ROOMS = (
+    "baselines",
+    "datasets",
+    "estimators",
+    "losses",
+    "metrics",
+    "objectives",
+    "plots",
+    "ranked",
+    "solvers",
+)
 _ESTIMATORS = (
     "ConstantModelWarning",
+    "LabelSetClassifier",
     "NotConvergedWarning",
     "OutlierShare",
     "RankedRangeClassifier",
@@ -14,6 +25,7 @@ _ESTIMATORS = (
     "RankedRangeRegressor",
     "RankedRangeRegressorCV",
     "SeparableWarning",
+    "TopKMultilabelClassifier",
     "estimate_outlier_share",
 )
 __all__ = [*_ESTIMATORS, *_ROOMS]

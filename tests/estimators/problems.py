@@ -30,3 +30,13 @@ def outlying(n=200, d=3, n_wrong=20, seed=0):
     wrong[rng.choice(n, n_wrong, replace=False)] = True
     y[wrong] += rng.uniform(10, 30, size=n_wrong)
     return X, y, wrong
+
+
+def label_sets(n=90, d=4, n_labels=5, seed=0, noise=0.3):
+    """Return rows, and the indicator of their labels: none of them or all, sometimes."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    scores = X @ rng.normal(size=(d, n_labels)) + noise * rng.normal(size=(n, n_labels))
+    Y = scores > np.linspace(0.0, 1.0, n_labels)
+    Y[0], Y[1] = False, True
+    return X, Y

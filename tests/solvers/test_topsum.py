@@ -187,8 +187,8 @@ def test_hard_problems_are_certified(kind, loss):
 
 def test_a_loss_without_pieces_is_refused_with_a_way_out():
     X, y = classes()
-    objective = RankedRangeObjective(X, np.stack([y > 0, y < 0], axis=1), "multilabel_hinge")
-    with pytest.raises(TypeError, match="multilabel_hinge is neither; use trim with certify=False"):
+    objective = RankedRangeObjective(X, np.stack([y > 0, y < 0], axis=1), "topk_svm")
+    with pytest.raises(TypeError, match="topk_svm is neither; use trim with certify=False"):
         topsum(objective)
 
 

@@ -4,10 +4,13 @@ from sorr.estimators.classifier import RankedRangeClassifier
 from sorr.estimators.notices import ConstantModelWarning, NotConvergedWarning, SeparableWarning
 from sorr.estimators.regressor import RankedRangeRegressor
 from sorr.estimators.search import RankedRangeClassifierCV, RankedRangeRegressorCV
+from sorr.estimators.set_softmax import LabelSetClassifier
 from sorr.estimators.share import OutlierShare, estimate_outlier_share
+from sorr.estimators.topk_classifier import TopKMultilabelClassifier
 
 __all__ = [
     "ConstantModelWarning",
+    "LabelSetClassifier",
     "NotConvergedWarning",
     "OutlierShare",
     "RankedRangeClassifier",
@@ -15,5 +18,6 @@ __all__ = [
     "RankedRangeRegressor",
     "RankedRangeRegressorCV",
     "SeparableWarning",
+    "TopKMultilabelClassifier",
     "estimate_outlier_share",
 ]

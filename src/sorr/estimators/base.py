@@ -21,7 +21,7 @@ from sorr.losses import Loss
 from sorr.objectives import RankedRangeObjective
 from sorr.ranked import Mass
 from sorr.ranked import thresholds as cut_values
-from sorr.solvers import Solution, dca, exhaustive, topsum, trim
+from sorr.solvers import Minimum, Solution, dca, exhaustive, topsum, trim
 from sorr.solvers.base import as_count, check_limits
 
 __all__ = [
@@ -31,7 +31,9 @@ __all__ = [
     "as_seed",
     "check_choice",
     "check_flag",
+    "named_minima",
     "restored",
+    "said_of",
 ]
 
 _ROUNDING = 1e-9  # relative difference of a loss from itself, by another order of additions
@@ -77,7 +79,6 @@ class RankedRangeLinear(LinearModel):
     def _check_options(self) -> None:
         """Refuse what no solver could make sense of, or the chosen one would not look at."""
         check_choice("solver", self.solver, SOLVERS)
-        check_flag("certify", self.certify)
         check_limits(self.tol, self.max_iter)
         if self.n_starts != "auto":
             as_count("n_starts", self.n_starts, 1)
@@ -96,9 +97,16 @@ class RankedRangeLinear(LinearModel):
                 "needed one of them"
             )
 
+    def _certifies(self, objective: RankedRangeObjective) -> bool:
+        """Tell whether `trim` should go on to a certified fixed point."""
+        del objective
+        check_flag("certify", self.certify)
+        return bool(self.certify)
+
     def _minimise(self, objective: RankedRangeObjective, start: FloatArray | None) -> Solution:
         """Return what the chosen solver finds."""
         self._check_options()
+        certify = self._certifies(objective)
         progress = reporter(type(self).__name__, self.verbose)
         seed = as_seed(self.random_state)
         if self.solver == "exhaustive":
@@ -122,7 +130,7 @@ class RankedRangeLinear(LinearModel):
             objective,
             start=start,
             n_starts=self.n_starts,
-            certify=self.certify and objective.loss.has_pieces,
+            certify=certify and objective.loss.has_bound,
             tol=self.tol,
             max_iter=self.max_iter,
             k_schedule=self.k_schedule,
@@ -195,6 +203,19 @@ def _level(losses: FloatArray, is_kept: npt.NDArray[np.bool_]) -> float:
     return largest + min(_ROUNDING * max(largest, float(np.median(losses))), room)
 
 
+def named_minima(
+    minima: tuple[Minimum, ...], names: list[Any], factor: FloatArray | None = None
+) -> tuple[Minimum, ...]:
+    """Return the minima with masses by the names of classes, before class weights."""
+    found = []
+    for minimum in minima:
+        masses = list(minimum.dropped.values())  # in the order of the classes
+        if factor is not None:
+            masses = [round(float(m / f), 9) for m, f in zip(masses, factor, strict=True)]
+        found.append(minimum._replace(dropped=dict(zip(names, masses, strict=True))))
+    return tuple(found)
+
+
 @contextmanager
 def restored(estimator: Any) -> Iterator[None]:
     """Put an estimator back as it was if anything goes wrong, an interruption included."""
@@ -205,6 +226,15 @@ def restored(estimator: Any) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+@contextmanager
+def said_of(names: str) -> Iterator[None]:
+    """Put names before the message of an error: those that parameters have where it happens."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{names}: {error}") from None
 
 
 def as_seed(random_state: Any) -> int | np.random.Generator | None:

@@ -8,7 +8,14 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sorr.estimators.base import RankedRangeLinear, Task, as_seed, check_choice, restored
+from sorr.estimators.base import (
+    RankedRangeLinear,
+    Task,
+    as_seed,
+    check_choice,
+    named_minima,
+    restored,
+)
 from sorr.estimators.linear import FloatArray, LinearClassifier, Rows
 from sorr.estimators.notices import warn
 from sorr.estimators.ranks import class_factors, pooled_ends, within_class_ends
@@ -16,7 +23,7 @@ from sorr.estimators.share.estimate import OutlierShare, share_of
 from sorr.estimators.targets import classes_of, encode, loss_of_classes
 from sorr.losses import Loss
 from sorr.ranked import Mass
-from sorr.solvers import KSchedule, Minimum
+from sorr.solvers import KSchedule
 
 __all__ = ["RankedRangeClassifier"]
 
@@ -240,7 +247,7 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
         )
         solution, notices = self._learn(task)
         self._keep_classes(loss, classes, solution.coef, solution.intercept)
-        self.minima_ = _named(solution.minima, names, factor)
+        self.minima_ = named_minima(solution.minima, names, factor)
         return notices
 
     def _drops(self, share: OutlierShare) -> Any:
@@ -267,16 +274,3 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
         losses, index = self._losses(X, y)
         levels = self._levels
         return np.asarray(losses - (levels[index] if len(levels) > 1 else levels[0]))
-
-
-def _named(
-    minima: tuple[Minimum, ...], names: list[Any], factor: FloatArray | None
-) -> tuple[Minimum, ...]:
-    """Return the minima with masses by the names of classes, before class weights."""
-    found = []
-    for minimum in minima:
-        masses = list(minimum.dropped.values())  # in the order of the classes
-        if factor is not None:
-            masses = [round(float(m / f), 9) for m, f in zip(masses, factor, strict=True)]
-        found.append(minimum._replace(dropped=dict(zip(names, masses, strict=True))))
-    return tuple(found)

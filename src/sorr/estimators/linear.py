@@ -30,6 +30,15 @@ class Rows(NamedTuple):
     """Where they stand among the rows that were given; None if all of them count."""
     n_given: int
 
+    @classmethod
+    def that_count(cls, X: Any, y: npt.NDArray[Any], sample_weight: Any) -> Rows:
+        """Return the rows without those of no weight."""
+        weight = as_masses(sample_weight, X.shape[0])
+        if weight is None or weight.all():
+            return cls(X, y, weight, None, X.shape[0])
+        places = np.flatnonzero(weight)
+        return cls(X[places], y[places], weight[places], places, X.shape[0])
+
     def spread(self, values: npt.NDArray[Any], missing: Any) -> npt.NDArray[Any]:
         """Return their values in the places of all rows that were given."""
         if self.places is None:
@@ -52,20 +61,22 @@ class LinearModel(BaseEstimator):
     def _rows(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> Rows:
         """Return the data as arrays, without the rows of no weight."""
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], **how)
-        weight = as_masses(sample_weight, X.shape[0])
-        if weight is None or weight.all():
-            return Rows(X, y, weight, None, X.shape[0])
-        places = np.flatnonzero(weight)
-        return Rows(X[places], y[places], weight[places], places, X.shape[0])
+        return Rows.that_count(X, y, sample_weight)
 
     def _stored_coef(self) -> FloatArray:
         """Return the coefficients in the shape of a solver's."""
         return np.asarray(self.coef_, dtype=np.float64)
 
+    def _features(self, X: Any) -> Any:
+        """Return the features of new rows."""
+        check_is_fitted(self)
+        return validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
+        )
+
     def _raw_prediction(self, X: Any) -> FloatArray:
         """Return ``X @ coef + intercept`` of new rows."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = self._features(X)
         return np.asarray(X @ self._stored_coef() + np.squeeze(self.intercept_))
 
     def __sklearn_tags__(self) -> Any:

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import compute_class_weight
 
+from sorr.estimators.linear import Rows
 from sorr.ranked import RankedRange
 
-__all__ = ["Ends", "class_factors", "pooled_ends", "within_class_ends"]
+__all__ = ["Ends", "class_factors", "ends_of_rows", "pooled_ends", "within_class_ends"]
 
 FloatArray = npt.NDArray[np.float64]
 Masses = npt.NDArray[Any]
@@ -108,6 +109,17 @@ def within_class_ends(m: Any, k: Any, masses: Masses, classes: Sequence[Any]) ->
         except (ValueError, TypeError) as error:
             raise type(error)(f"in class {label!r}: {error}") from None
     return Ends(np.array([low for low, _ in ends]), np.array([high for _, high in ends]))
+
+
+def ends_of_rows(
+    m: Any, k: Any, rows: Rows, groups: npt.NDArray[np.intp] | None, classes: Sequence[Any]
+) -> Ends:
+    """Return the ranks in each class that rows are ranked in, or in all rows together."""
+    places = np.zeros(rows.X.shape[0], np.intp) if groups is None else groups
+    masses: Masses = np.bincount(places, rows.weight, 1 if groups is None else len(classes))
+    if rows.is_whole:
+        masses = np.rint(masses).astype(np.int64)
+    return pooled_ends(m, k, masses) if groups is None else within_class_ends(m, k, masses, classes)
 
 
 def _resolve(m: Any, k: Any, mass: Any) -> tuple[float, float]:

@@ -136,10 +136,13 @@ def _quasi_newton(
             continue
         # With predictions in float32 the step can be in the precision of the rows.
         coarse = np.result_type(point.raw.dtype, objective.design.dtype)
-        draw = objective.raw_prediction(direction.astype(coarse, copy=False))
-        draw = draw.astype(point.raw.dtype, copy=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            draw = objective.raw_prediction(direction.astype(coarse, copy=False))
+            draw = draw.astype(point.raw.dtype, copy=False)
         first = not len(memory) and metric is None
-        moved = _line_search(objective, point, direction, draw, slope, first)
+        moved = None
+        if np.isfinite(draw).all():  # where nothing curves, a metric may point beyond all numbers
+            moved = _line_search(objective, point, direction, draw, slope, first)
         if moved is None:
             if not len(memory):
                 break

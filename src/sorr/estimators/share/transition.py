@@ -24,6 +24,7 @@ _GAIN = 5e-6  # of the log likelihood by row, below which it stops
 _START = 0.1  # the rate to start from
 _LARGEST = 0.49  # a rate of one half would leave little to learn from the labels
 _STANDS_OUT = 4.0  # standard errors: of a hundred pairs of classes none does by chance
+_PULL = 1e-5  # of slope and shift to one and zero, in masses of all rows
 _ROWS = (2000, 200)  # rows that are enough, and for each class
 
 
@@ -156,16 +157,22 @@ def _recalibrate(
     slope: float,
     shift: FloatArray,
 ) -> tuple[float, FloatArray]:
-    """Return slope and shift after a Newton step towards what is believed of the classes."""
+    """Return slope and shift after a Newton step towards what is believed of the classes.
+
+    A weak pull towards one and zero keeps both finite where scores tell the classes apart.
+    """
     K = len(shift)
+    total = float(mass.sum())
+    pull = _PULL * total * np.append(np.ones(K), float(mass @ (scores**2).mean(axis=1)) / total)
     residual = (belief - p) * mass[:, None]
     gradient = np.append(residual.sum(axis=0), float(np.vdot(residual, scores)))
+    gradient -= pull * np.append(shift, slope - 1)
     weighted = p * mass[:, None]
     mean = (p * scores).sum(axis=1)
     hessian = np.empty((K + 1, K + 1))
     hessian[:K, :K] = np.diag(weighted.sum(axis=0)) - weighted.T @ p
     hessian[:K, K] = hessian[K, :K] = (weighted * (scores - mean[:, None])).sum(axis=0)
     hessian[K, K] = float((weighted * (scores - mean[:, None]) ** 2).sum())
-    hessian[np.diag_indices(K + 1)] += 1e-6 * max(float(np.trace(hessian)), 1e-300)
+    hessian[np.diag_indices(K + 1)] += pull + 1e-6 * max(float(np.trace(hessian)), 1e-300)
     step = np.linalg.solve(hessian, gradient)
     return max(slope + float(step[K]), 0.05), shift + step[:K] - step[:K].mean()

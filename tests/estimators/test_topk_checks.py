@@ -1,0 +1,24 @@
+"""The list of checks that scikit-learn has, for every loss over labels, without an exception."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sorr import TopKMultilabelClassifier
+
+pytestmark = [
+    # The checks fit a few rows of noise, and turn warnings off for themselves only in part.
+    pytest.mark.filterwarnings("ignore::sorr.estimators.notices.ConstantModelWarning"),
+    pytest.mark.filterwarnings("ignore::sorr.estimators.notices.NotConvergedWarning"),
+]
+
+
+@parametrize_with_checks(
+    [
+        TopKMultilabelClassifier(),
+        TopKMultilabelClassifier(loss="subset"),
+        TopKMultilabelClassifier(loss="subset+logistic"),
+        TopKMultilabelClassifier(loss="multilabel_hinge"),
+    ]
+)
+def test_scikit_learn_finds_nothing_to_complain_about(estimator, check):
+    check(estimator)
