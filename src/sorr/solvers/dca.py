@@ -28,12 +28,13 @@ from sorr.solvers.bfgs import lower
 from sorr.solvers.degenerate import is_constant
 from sorr.solvers.record import Record, Validation
 from sorr.solvers.schedule import KSchedule
+from sorr.solvers.starts import average_start
 from sorr.solvers.stochastic import StepSize, minibatch, step_sizes, stochastic
 from sorr.solvers.tangent import parted_shares
 
 __all__ = ["dca"]
 
-_NEAR_ZERO = 1e-3  # standard deviation of a random start, in raw predictions of a usual column
+_BRIEF = 25  # steps to a start by a relative of the loss
 
 Inner: TypeAlias = Literal["stochastic", "deterministic", "minibatch"]
 
@@ -73,8 +74,8 @@ def dca(
     objective : RankedRangeObjective
         What to minimise.
     start : array-like, optional
-        The first point: zero by default, or for a loss that is not convex a random one near it,
-        since at zero all labels tie.
+        The first point: zero by default, or for a loss that is not convex a short fit by a convex
+        relative of it: at zero all labels tie, and from near there the steps may lead nowhere.
     inner : {"stochastic", "deterministic", "minibatch"}, default="stochastic"
         How the convex problem is lowered.
 
@@ -161,8 +162,7 @@ def dca(
     given, objective = objective, tamed(objective)
     first = as_start(objective, start)
     if start is None and not objective.loss.convex:
-        first = _NEAR_ZERO * random.standard_normal(objective.shape)
-        first[: objective.design.n_parameters] /= objective.design.sizes[:, None]
+        first = average_start(objective, random, _BRIEF)
     record = Record(objective, first, validation, every, k_schedule, progress)
     if inner == "deterministic":
         steps, outer = as_count("inner_steps", inner_steps, 500), 100
