@@ -23,6 +23,45 @@ def three_classes(n=60, d=2, seed=0):
     return X, np.digitize(X[:, 0] + 0.4 * rng.standard_normal(n), [-0.5, 0.5])
 
 
+def label_sets(n=60, d=4, n_labels=5, seed=0):
+    """Draw features and an indicator of labels; the first row has none, the second has all."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    scores = X @ rng.standard_normal((d, n_labels)) + rng.standard_normal((n, n_labels))
+    Y = scores > rng.normal(0.5, 0.5, n_labels)
+    Y[:2] = [[False], [True]]
+    return X, Y
+
+
+def conic_label_minimum(X, Y, loss, C, k=1, weight=None, fit_intercept=True):
+    """Return the minimum of a mean loss over labels plus a ridge, by cvxpy, from its formula."""
+    cp = pytest.importorskip("cvxpy")
+    (n, d), n_labels = X.shape, Y.shape[1]
+    weight = np.ones(n) if weight is None else weight
+    W, b = cp.Variable((d, n_labels)), cp.Variable(n_labels)
+    terms = []
+    for x, y, mass in zip(X, Y, weight, strict=True):
+        inside, outside = np.flatnonzero(y), np.flatnonzero(~y)
+        if not len(inside) or (loss != "topk_svm" and not len(outside)):
+            continue
+        f = x @ W + (b if fit_intercept else 0)
+        if loss == "topk_svm":
+            violation = cp.sum_largest(f + ~y, k) / k - cp.min(f[inside])
+        elif loss == "hinge":
+            violation = 1 + cp.max(f[outside]) - cp.min(f[inside])
+        else:
+            pairs = [f[u] - f[v] for u in outside for v in inside]
+            terms.append(mass * cp.log_sum_exp(cp.hstack([0, *pairs])))
+            continue
+        terms.append(mass * cp.pos(violation))
+    objective = sum(terms) / weight.sum() + cp.sum_squares(W) / (2 * C)
+    problem = cp.Problem(cp.Minimize(objective))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        problem.solve(solver="CLARABEL")
+    return problem.value
+
+
 def conic_robust_maximum(values, K, power):
     """Return the largest value after the best slack, by cvxpy."""
     cp = pytest.importorskip("cvxpy")

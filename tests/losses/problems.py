@@ -19,6 +19,7 @@ from sorr.losses import (
     MulticlassLoss,
     MultilabelHinge,
     RegressionLoss,
+    SigmoidPairwise,
     SmoothAbsolute,
     SmoothHinge,
     Softmax,
@@ -34,7 +35,8 @@ REGRESSION = [Squared(), Absolute(), SmoothAbsolute(0.3), Huber(), Huber(delta=0
 MULTICLASS = [Softmax(), MulticlassHinge()]
 TOP_K = [cls(k) for cls in (TopKMultilabel, TopKSubset, TopKSVM) for k in (1, 2, 3)]
 MULTILABEL = [*TOP_K, MultilabelHinge(), LogSumExpPairwise()]
-ALL: list[Loss] = [*BINARY, *REGRESSION, *MULTICLASS, *MULTILABEL]
+BOUNDED = [SigmoidPairwise()]
+ALL: list[Loss] = [*BINARY, *REGRESSION, *MULTICLASS, *MULTILABEL, *BOUNDED]
 
 N_LABELS = 5
 GRID = np.array([-2.0, -1.0, -0.5, 0.0, 0.25, 1.0, 1.5])

@@ -19,6 +19,7 @@ NAMES = [
     "topk_subset",
     "multilabel_hinge",
     "lsep",
+    "lsep_sigmoid",
     "topk_svm",
 ]
 

@@ -10,7 +10,7 @@ from sorr.losses.kinds import BinaryLoss, MulticlassLoss, MultilabelLoss, Regres
 from sorr.losses.lookup import LOSSES, get_loss
 from sorr.losses.multiclass import MulticlassHinge, Softmax
 from sorr.losses.multilabel import MultilabelHinge, TopKMultilabel, TopKSubset, TopKSVM
-from sorr.losses.pairwise import LogSumExpPairwise
+from sorr.losses.pairwise import LogSumExpPairwise, SigmoidPairwise
 from sorr.losses.regression import Absolute, Huber, SmoothAbsolute, Squared
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "MultilabelHinge",
     "MultilabelLoss",
     "RegressionLoss",
+    "SigmoidPairwise",
     "SmoothAbsolute",
     "SmoothHinge",
     "Softmax",

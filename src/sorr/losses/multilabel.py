@@ -25,6 +25,7 @@ from sorr.losses.label_sets import (
 )
 from sorr.losses.pairwise import LogSumExpPairwise
 from sorr.losses.parts import SubsetPart, TopViolations
+from sorr.losses.rounded import RoundedTopKSVM
 from sorr.losses.sides import Hinged, Margin, Sided, Sides, sides_of
 from sorr.ranked import kth_largest, ranked_range_weights, top_sum
 
@@ -202,6 +203,10 @@ class TopKSVM(_TopK):
     """
 
     name: ClassVar[str] = "topk_svm"
+
+    def smoothed(self, width: float) -> Loss:
+        """Return the loss with its corners rounded, also those between labels."""
+        return RoundedTopKSVM(self.k, width)
 
     def _violation(self, y: Target, f: FloatArray) -> FloatArray:
         # Divided first: a sum may overflow where the mean does not.

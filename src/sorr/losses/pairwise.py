@@ -12,7 +12,7 @@ from sorr.losses.base import FloatArray, Target
 from sorr.losses.kinds import MultilabelLoss
 from sorr.losses.label_sets import largest, smallest
 
-__all__ = ["LogSumExpPairwise"]
+__all__ = ["LogSumExpPairwise", "SigmoidPairwise"]
 
 
 @dataclass(frozen=True)
@@ -74,3 +74,38 @@ class LogSumExpPairwise(MultilabelLoss):
         false_sum = np.maximum(np.where(y, 0, terms) @ ones, 1)
         q = (high - low) + np.log(true_sum) + np.log(false_sum)
         return q, terms / np.where(y, true_sum[:, None], false_sum[:, None])
+
+
+@dataclass(frozen=True)
+class SigmoidPairwise(MultilabelLoss):
+    r"""LSEP of outputs between zero and one: that of the sigmoids of the scores.
+
+    .. math:: \log \Big( 1 + \sum_{u \in F} \sum_{v \in Y} e^{\sigma(f_u) - \sigma(f_v)} \Big),
+        \qquad \sigma(f) = \frac{1}{1 + e^{-f}}
+
+    It is bounded: a pair costs between :math:`e^{-1}` and :math:`e`, so that scores in the wrong
+    order by far cost little more than those that are so by one or two. Unlike those of
+    `LogSumExpPairwise`, the values depend on where zero is. Where all labels are true the loss is
+    zero. Not convex, and without `curvature`, which would not be positive.
+
+    References
+    ----------
+    S. Hu, Y. Ying, X. Wang, S. Lyu, "Learning by minimizing the sum of ranked range", NeurIPS
+    2020, section 4.2: LSEP with sigmoids at the end of the linear model.
+    """
+
+    name: ClassVar[str] = "lsep_sigmoid"
+    smooth: ClassVar[bool] = True
+    convex: ClassVar[bool] = False
+    _of_outputs: ClassVar[LogSumExpPairwise] = LogSumExpPairwise()
+
+    def _value(self, y: Target, f: FloatArray) -> FloatArray:
+        return self._of_outputs.value(y, expit(f))
+
+    def _gradient(self, y: Target, f: FloatArray) -> FloatArray:
+        return self._value_and_gradient(y, f)[1]
+
+    def _value_and_gradient(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        outputs = expit(f)
+        value, gradient = self._of_outputs.value_and_gradient(y, outputs)
+        return value, gradient * outputs * expit(-f)

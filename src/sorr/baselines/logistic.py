@@ -1,0 +1,233 @@
+"""Logistic regression, scikit-learn's: of each label by itself, and of classes."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+from sorr.baselines.steps import not_converged
+from sorr.estimators.base import check_flag, restored
+from sorr.estimators.notices import NotConvergedWarning, warn
+from sorr.estimators.one_vs_rest import logistic_scores
+from sorr.estimators.progress import reporter
+from sorr.estimators.topk import TopKLinear
+from sorr.objectives.ranked_range import as_inverse_ridge
+from sorr.solvers.base import check_limits
+
+__all__ = ["BinaryRelevance", "SoftmaxClassifier"]
+
+_UNFINISHED = (
+    "Not converged: the logistic regression of a label reached its limit of steps; scale the "
+    "columns of X, lower C, or raise tol."
+)
+
+
+class BinaryRelevance(TopKLinear):
+    r"""A logistic regression of each label by itself; the k most likely labels are predicted.
+
+    .. math:: \min_{w_j, b_j} \; \frac{1}{n} \sum_{i=1}^{n} \log(1 + e^{-y_{ij} f_{ij}})
+        + \frac{\|w_j\|^2}{2 C}
+
+    This is ``LogisticRegression(C=C / n_samples)`` of each column of the indicator. A label that
+    all rows have, or none, has the same score everywhere: the log odds of its share with half a
+    row added on both sides, or zero without an intercept.
+
+    Parameters
+    ----------
+    k : int, default=1
+        How many labels to predict; fewer than there are. What is learned does not depend on it.
+    C : float, default=10.0
+        The inverse strength of the ridge; scikit-learn's is ``C / n_samples``, or C by the total
+        weight.
+    fit_intercept : bool, default=True
+        Whether there is an intercept.
+    tol : float, default=1e-6
+        The largest entry of a gradient at which to stop.
+    verbose : int, default=0
+        Whether to report progress to standard error, every two seconds.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_labels, n_features)
+    intercept_ : ndarray of shape (n_labels,)
+    classes_ : ndarray of shape (n_labels,)
+    n_labels_ : int
+    n_features_in_, feature_names_in_
+        As in all of scikit-learn.
+
+    See Also
+    --------
+    SoftmaxClassifier : All classes together, for one class in each row.
+
+    Examples
+    --------
+    >>> X = [[2.0, 0.1], [1.5, 0.9], [0.2, 1.8], [0.1, 1.1], [1.1, 1.2]]
+    >>> y = [{"sea", "sun"}, {"sun"}, {"snow", "wood"}, {"wood"}, {"sun", "wood"}]
+    >>> BinaryRelevance(k=2).fit(X, y).predict_topk([[1.9, 0.3]])
+    array([['sun', 'sea']], dtype='<U4')
+    """
+
+    def __init__(
+        self,
+        k: int = 1,
+        *,
+        C: float = 10.0,
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        verbose: int = 0,
+    ) -> None:
+        self.k = k
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BinaryRelevance:
+        """Fit the model.
+
+        If anything goes wrong, an interruption included, the estimator stays as it was.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+        y : array-like, frame, sparse matrix or list of sets
+            The labels of each row: an indicator of shape (n_samples, n_labels), a list with a
+            list, tuple or set of labels for each row, or one class for each row.
+        sample_weight : array-like of shape (n_samples,), optional
+            The mass of each row: a row of weight two is two copies of it.
+
+        Returns
+        -------
+        self
+        """
+        with restored(self):
+            C = as_inverse_ridge(self.C)
+            check_limits(self.tol, 1)
+            check_flag("fit_intercept", self.fit_intercept)
+            rows, labels = self._label_rows(X, y, sample_weight)
+            scores = logistic_scores(
+                rows.X,
+                rows.y,
+                rows.weight,
+                C=C,
+                fit_intercept=self.fit_intercept,
+                tol=self.tol,
+                progress=reporter(type(self).__name__, self.verbose),
+            )
+            self._keep_labels(labels, scores.coef, scores.intercept)
+            warn([NotConvergedWarning(_UNFINISHED)] if scores.notices else [])
+        return self
+
+
+class SoftmaxClassifier(TopKLinear):
+    r"""A softmax regression; the k most likely classes are predicted.
+
+    .. math:: \min_{W, b} \; \frac{1}{n} \sum_{i=1}^{n} \Big( \log \sum_j e^{f_{ij}} - f_{iy_i}
+        \Big) + \frac{\|W\|^2}{2 C}
+
+    This is ``LogisticRegression(C=C / n_samples)``. For two classes that penalises the difference
+    w of their coefficients as :math:`\|w\|^2 / 2C`; each of them has half of it.
+
+    Parameters
+    ----------
+    k : int, default=1
+        How many classes `predict_topk` and `score` look at; fewer than there are.
+    C : float, default=1e3
+        The inverse strength of the ridge; scikit-learn's is ``C / n_samples``, or C by the total
+        weight.
+    fit_intercept : bool, default=True
+        Whether there is an intercept.
+    tol : float, default=1e-4
+        The largest entry of the gradient at which to stop.
+    max_iter : int, default=1000
+        How many steps to take at most.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_labels, n_features)
+    intercept_ : ndarray of shape (n_labels,)
+    classes_ : ndarray of shape (n_labels,)
+    n_labels_ : int
+    n_iter_ : int
+    n_features_in_, feature_names_in_
+        As in all of scikit-learn.
+
+    See Also
+    --------
+    BinaryRelevance : For sets of labels.
+    PairwiseRanking : Of which, with linear outputs, this is the case of one label each.
+
+    Examples
+    --------
+    >>> X, y = [[2.0, 0.1], [1.5, 0.9], [0.2, 1.8], [0.1, 1.1], [-1.1, -1.2]], [0, 0, 1, 1, 2]
+    >>> SoftmaxClassifier(k=2).fit(X, y).predict_topk([[1.0, 0.2]])
+    array([[0, 1]])
+    """
+
+    def __init__(
+        self,
+        k: int = 1,
+        *,
+        C: float = 1e3,
+        fit_intercept: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+    ) -> None:
+        self.k = k
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SoftmaxClassifier:
+        """Fit the model.
+
+        If anything goes wrong, an interruption included, the estimator stays as it was.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            One class for each row.
+        sample_weight : array-like of shape (n_samples,), optional
+            The mass of each row: a row of weight two is two copies of it.
+
+        Returns
+        -------
+        self
+        """
+        with restored(self):
+            check_limits(self.tol, self.max_iter)
+            check_flag("fit_intercept", self.fit_intercept)
+            rows, labels = self._label_rows(X, y, sample_weight)
+            if labels.kind != "multiclass":
+                raise ValueError(
+                    "y holds sets of labels, and a softmax is over classes, of which each row has "
+                    "one; needed one class for each row: use BinaryRelevance or PairwiseRanking"
+                )
+            mass = len(rows.y) if rows.weight is None else float(rows.weight.sum())
+            model = LogisticRegression(
+                C=as_inverse_ridge(self.C) / mass,
+                fit_intercept=self.fit_intercept,
+                tol=self.tol,
+                max_iter=self.max_iter,
+            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                model.fit(rows.X, labels.index, rows.weight)
+            coef, intercept = model.coef_, np.broadcast_to(model.intercept_, len(model.coef_))
+            if len(coef) == 1:
+                coef, intercept = (np.concatenate([-a, a]) / 2 for a in (coef, intercept))
+            self._keep_labels(labels, coef.T, intercept)
+            self.n_iter_ = max(int(model.n_iter_.max()), 1)
+            warn(not_converged(self, self.n_iter_ >= self.max_iter))
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = False
+        return tags
