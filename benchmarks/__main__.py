@@ -1,23 +1,25 @@
 """Print every benchmark, or those that are named: ``python -m benchmarks solvers``.
 
-Options are for the benchmark of quality alone: ``python -m benchmarks quality --data breast``.
+Some have options, given after a single name: ``python -m benchmarks quality --data breast``. The
+long ones, `topk` and `mnist`, run only if they are named.
 """
 
 import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from itertools import takewhile
 
-from benchmarks import estimators, quality, ranked, solvers
-
-REPORTS = {
-    "ranked": ranked.report,
-    "solvers": solvers.report,
-    "estimators": estimators.report,
-}
+SHORT = ("ranked", "solvers", "estimators", "quality")
+LONG = ("topk", "mnist")
+WITH_OPTIONS = ("quality", *LONG)
 
 names = list(takewhile(lambda argument: not argument.startswith("-"), sys.argv[1:]))
 options = sys.argv[1 + len(names) :]
-if options and names != ["quality"]:
-    sys.exit(f"{' '.join(options)}: options are for `python -m benchmarks quality` alone")
-for name in names or [*REPORTS, "quality"]:
-    for line in quality.report(options) if name == "quality" else REPORTS[name]():
+if unknown := [name for name in names if name not in SHORT + LONG]:
+    sys.exit(f"{', '.join(unknown)}: needed some of {', '.join(SHORT + LONG)}")
+if options and (len(names) != 1 or names[0] not in WITH_OPTIONS):
+    sys.exit(f"{' '.join(options)}: options are for one of {', '.join(WITH_OPTIONS)} alone")
+for name in names or SHORT:
+    report: Callable[..., Iterator[str]] = import_module(f"benchmarks.{name}").report
+    for line in report(options) if name in WITH_OPTIONS else report():
         print(line, flush=True)

@@ -7,8 +7,6 @@ kept as a line of JSON, and those that are there already are not run again.
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +19,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.contenders import CONTENDERS, Contender, Problem
 from benchmarks.noise import NOISES, seed_of, spoil
-from benchmarks.scoreboard import Row, scoreboard
+from benchmarks.rows import Row, keep, read, tell
+from benchmarks.scoreboard import scoreboard
 from benchmarks.tables import TABLES, Table
 
 __all__ = ["report"]
@@ -67,18 +66,6 @@ def seeds(chosen: argparse.Namespace) -> range:
 
 def key(row: Row) -> tuple[str, str, int, str]:
     return row["data"], row["noise"], row["seed"], row["method"]
-
-
-def read(path: Path | None) -> list[Row]:
-    if path is None or not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def keep(path: Path | None, row: Row) -> None:
-    if path is not None:
-        with path.open("a") as file:
-            file.write(json.dumps(row) + "\n")
 
 
 def sweep(chosen: argparse.Namespace, done: set[tuple[str, str, int, str]]) -> Iterator[Row]:
@@ -144,7 +131,3 @@ def what_it_found(contender: Contender, model: Any, problem: Problem) -> dict[st
         suspicion = contender.suspicion(model, problem)
         found["precision"] = float(average_precision_score(problem.wrong, suspicion))
     return found
-
-
-def tell(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)

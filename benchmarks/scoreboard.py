@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
-__all__ = ["Row", "scoreboard"]
+from benchmarks.rows import Row
 
-Row = dict[str, Any]
+__all__ = ["scoreboard"]
+
 METHODS = ("LR", "SGD", "cleanlab", "auto", "oracle", "ceiling")
 RANKERS = ("LR", "cleanlab", "auto", "oracle")
 RIVALS = ("auto", "cleanlab")

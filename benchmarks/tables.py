@@ -1,4 +1,4 @@
-"""Tables for the benchmark of quality: generated, from scikit-learn, or from files.
+"""Tables for the benchmarks of quality and of labels: generated, from scikit-learn, or from files.
 
 Files are looked for in the folder that the environment variable ``SORR_DATA`` names.
 """
@@ -19,9 +19,8 @@ from sklearn.decomposition import PCA
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-__all__ = ["TABLES", "Table"]
+__all__ = ["TABLES", "Columns", "Table", "read_images", "read_table"]
 
-Rows = tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]
 IMAGE_ROWS = 4000  # of the 11,000 to 12,000 that a pair of classes has
 COMPONENTS = 40
 
@@ -37,6 +36,14 @@ class Table(NamedTuple):
     X_test: npt.NDArray[np.float64]
     y_test: npt.NDArray[np.intp]
     pair: tuple[int, int] = (1, 0)
+
+
+class Columns(NamedTuple):
+    """A file as it is: features, which come first, and labels by the names of their columns."""
+
+    X: npt.NDArray[np.float64]
+    labels: npt.NDArray[np.bool_]
+    names: list[str]
 
 
 def synthetic(seed: int) -> Table:
@@ -57,15 +64,15 @@ def digits(seed: int) -> Table:
 
 
 def from_file(name: str, label: str, seed: int) -> Table:
-    X, y = read_table(name, label)
-    return split(X, y, seed)
+    X, labels, names = read_table(name)
+    return split(X, labels[:, names.index(label)].astype(np.intp), seed)
 
 
 def images(folder: str, pair: tuple[int, int], seed: int) -> Table:
     """Return some training images and all test images of two classes, as principal components."""
-    X, y = read_images(folder, "train", pair)
+    X, y = pair_of_images(folder, "train", pair)
     X, _, y, _ = train_test_split(X, y, train_size=IMAGE_ROWS, random_state=seed, stratify=y)
-    X_test, y_test = read_images(folder, "t10k", pair)
+    X_test, y_test = pair_of_images(folder, "t10k", pair)
     components = PCA(COMPONENTS, random_state=seed).fit(X)
     return standardised(components.transform(X), y, components.transform(X_test), y_test)
 
@@ -86,28 +93,33 @@ def standardised(
     return Table(scaler.transform(X), y, scaler.transform(X_test), y_test)
 
 
+def pair_of_images(
+    folder: str, part: str, pair: tuple[int, int]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]:
+    """Return the images of two classes; the first class is 1, the second 0."""
+    pixels, labels = read_images(folder, part)
+    kept = np.isin(labels, pair)
+    return pixels[kept] / 255.0, (labels[kept] == pair[0]).astype(np.intp)
+
+
 @cache
-def read_table(name: str, label: str) -> Rows:
-    """Read the features, which come first, and one of the columns of labels, which come last."""
-    path = folder_of_data() / f"{name}.csv.gz"
-    with gzip.open(path, "rt") as file:
+def read_table(name: str) -> Columns:
+    with gzip.open(folder_of_data() / f"{name}.csv.gz", "rt") as file:
         header = file.readline().strip().split(",")
         values = np.loadtxt(file, delimiter=",")
     features = next(i for i, column in enumerate(header) if column in ("y", "y1"))
-    return values[:, :features], (values[:, header.index(label)] > 0).astype(np.intp)
+    return Columns(values[:, :features], values[:, features:] > 0, header[features:])
 
 
 @cache
-def read_images(folder: str, part: str, pair: tuple[int, int]) -> Rows:
-    """Read the images of two classes from the idx format; the first class is 1, the second 0."""
+def read_images(folder: str, part: str) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.intp]]:
+    """Read all images, a row each, and their classes from the idx format."""
     arrays = []
     for what, start in (("labels-idx1", 8), ("images-idx3", 16)):
         with gzip.open(folder_of_data() / folder / f"{part}-{what}-ubyte.gz") as file:
             arrays.append(np.frombuffer(file.read(), dtype=np.uint8, offset=start))
     labels, pixels = arrays
-    kept = np.isin(labels, pair)
-    X = pixels.reshape(len(labels), -1)[kept] / 255.0
-    return X, (labels[kept] == pair[0]).astype(np.intp)
+    return pixels.reshape(len(labels), -1), labels.astype(np.intp)
 
 
 def folder_of_data() -> Path:

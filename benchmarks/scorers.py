@@ -1,0 +1,100 @@
+"""Who is compared in the benchmark of label sets: all linear, with the same candidates for C."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sorr.baselines import BinaryRelevance, PairwiseRanking
+from sorr.estimators.set_softmax import LabelSetClassifier
+from sorr.estimators.topk_classifier import TopKMultilabelClassifier
+from sorr.metrics import average_precision, topk_multilabel_accuracy
+
+__all__ = ["CANDIDATES", "SCORERS", "Part", "Path", "Scorer", "best", "fit_both", "fit_path"]
+
+CANDIDATES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+
+
+class Part(NamedTuple):
+    """Some rows of a table, and the indicator of their labels."""
+
+    X: npt.NDArray[np.float64]
+    Y: npt.NDArray[np.bool_]
+
+
+class Path(NamedTuple):
+    """A fitted model for every candidate of C, and the processor time of all of them."""
+
+    models: list[Any]
+    seconds: float
+
+
+class Scorer(NamedTuple):
+    """How to make a model for k labels, whether the fit depends on k, and a factor for C.
+
+    A sigmoid is a quarter as steep as the scores inside it: for the same ridge C is 16 times.
+    """
+
+    make: Callable[[int], Any]
+    follows_k: bool = False
+    factor: float = 1.0
+
+    def accuracy(self, model: Any, part: Part, k: int) -> float:
+        """Return the share of rows whose k labels are all true, or contain all that are."""
+        scores = model.set_params(k=k).decision_function(part.X)  # of label sets it depends on k
+        return float(topk_multilabel_accuracy(part.Y, scores, k=k))
+
+    def precision(self, model: Any, part: Part) -> float:
+        """Return the average precision."""
+        if isinstance(model, LabelSetClassifier):  # by the probability of each label
+            scores = model.predict_set_proba(part.X) @ model.sets_
+        else:
+            scores = model.decision_function(part.X)
+        return float(average_precision(part.Y, scores))
+
+
+def fit_path(scorer: Scorer, k: int, train: Part) -> Path:
+    """Fit every candidate.
+
+    Convex ones start where the last one ended. The others do not: going up, they stay in the poor
+    minima of a strong ridge; going down, tkml follows the scores to where they all tie.
+    """
+    begin = time.process_time()  # one thread: what others do meanwhile does not count
+    model = scorer.make(k)
+    models = [copy.deepcopy(model.set_params(C=scorer.factor * C).fit(*train)) for C in CANDIDATES]
+    return Path(models, time.process_time() - begin)
+
+
+def fit_both(k: int, C: float, C_logistic: float, train: Part) -> tuple[Any, float]:
+    """Fit the sum of both scores where each has its own C; return the time too."""
+    begin = time.process_time()
+    model = SCORERS["subset+logistic"].make(k).set_params(C=C, C_logistic=C_logistic).fit(*train)
+    return model, time.process_time() - begin
+
+
+def best(found: Sequence[float]) -> int:
+    """Return the first of the largest: ties, which are common, go to the smallest C."""
+    return int(np.argmax(found))
+
+
+SCORERS = {
+    "LR": Scorer(lambda k: BinaryRelevance(k)),
+    "LSEP": Scorer(lambda k: PairwiseRanking(k, outputs="sigmoid"), factor=16.0),
+    "LSEP linear": Scorer(lambda k: PairwiseRanking(k, outputs="linear", warm_start=True)),
+    "tkml": Scorer(
+        lambda k: TopKMultilabelClassifier(k, loss="tkml", random_state=0), follows_k=True
+    ),
+    "subset": Scorer(
+        lambda k: TopKMultilabelClassifier(k, loss="subset", random_state=0), follows_k=True
+    ),
+    "subset+logistic": Scorer(
+        lambda k: TopKMultilabelClassifier(k, loss="subset+logistic", random_state=0),
+        follows_k=True,
+    ),
+    "label sets": Scorer(lambda k: LabelSetClassifier(k, warm_start=True)),
+}
