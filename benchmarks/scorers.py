@@ -15,7 +15,7 @@ from sorr.estimators.set_softmax import LabelSetClassifier
 from sorr.estimators.topk_classifier import TopKMultilabelClassifier
 from sorr.metrics import average_precision, topk_multilabel_accuracy
 
-__all__ = ["CANDIDATES", "SCORERS", "Part", "Path", "Scorer", "best", "fit_both", "fit_path"]
+__all__ = ["CANDIDATES", "SCORERS", "Part", "Path", "Scorer", "best", "fit_path", "fit_sums"]
 
 CANDIDATES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
@@ -70,11 +70,11 @@ def fit_path(scorer: Scorer, k: int, train: Part) -> Path:
     return Path(models, time.process_time() - begin)
 
 
-def fit_both(k: int, C: float, C_logistic: float, train: Part) -> tuple[Any, float]:
-    """Fit the sum of both scores where each has its own C; return the time too."""
-    begin = time.process_time()
-    model = SCORERS["subset+logistic"].make(k).set_params(C=C, C_logistic=C_logistic).fit(*train)
-    return model, time.process_time() - begin
+def fit_sums(k: int, C_logistic: float, train: Part) -> Path:
+    """Fit every candidate of what is added to logistic scores, whose C is known."""
+    make = SCORERS["subset+logistic"].make
+    scorer = Scorer(lambda k: make(k).set_params(C_logistic=C_logistic), follows_k=True)
+    return fit_path(scorer, k, train)
 
 
 def best(found: Sequence[float]) -> int:

@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks import scorers
 from benchmarks.noise import seed_of
 from benchmarks.rows import Row, keep, read, tell
-from benchmarks.scorers import CANDIDATES, SCORERS, Part, best, fit_both, fit_path
+from benchmarks.scorers import CANDIDATES, SCORERS, Part, best, fit_path, fit_sums
 from benchmarks.tables import read_table
 from benchmarks.topk_board import board
 
@@ -153,17 +153,22 @@ class Contest:
         }
 
     def sum_of_two(self, k: int) -> Row:
-        """Choose C for each of the two scores by itself, then fit their sum."""
-        scorer, test = SCORERS["subset+logistic"], self.split.test
-        found = zip(self.on_validation("subset", k), self.on_validation(PEER, k), strict=True)
-        pairs = [(CANDIDATES[best(ours)], CANDIDATES[best(peer)]) for ours, peer in found]
-        fits = [fit_both(k, *pair, self.split.train) for pair in pairs]
-        paths = self.path("subset", k).seconds + self.path(PEER, k).seconds
+        """Choose C for the logistic scores by themselves, then for what is added to them."""
+        scorer, test, validation = (
+            SCORERS["subset+logistic"],
+            self.split.test,
+            self.split.validation,
+        )
+        chosen = [CANDIDATES[best(found)] for found in self.on_validation(PEER, k)]
+        paths = [fit_sums(k, C_logistic, self.split.train) for C_logistic in chosen]
+        accuracies = [scorer.accuracy(model, validation, k) for model in paths[0].models]
+        precisions = [scorer.precision(model, validation) for model in paths[1].models]
+        by_accuracy, by_precision = best(accuracies), best(precisions)
         return {
-            "seconds": paths + fits[0][1],
-            "C": pairs[0],
-            "accuracy": scorer.accuracy(fits[0][0], test, k),
-            "precision": scorer.precision(fits[1][0], test),
-            "validation": [scorer.accuracy(fits[0][0], self.split.validation, k)],
-            "validation_precision": [scorer.precision(fits[1][0], self.split.validation)],
+            "seconds": self.path(PEER, k).seconds + paths[0].seconds,
+            "C": (CANDIDATES[by_accuracy], chosen[0]),
+            "accuracy": scorer.accuracy(paths[0].models[by_accuracy], test, k),
+            "precision": scorer.precision(paths[1].models[by_precision], test),
+            "validation": accuracies,
+            "validation_precision": precisions,
         }

@@ -240,6 +240,10 @@ class SmoothSided(MultilabelLoss):
         del width
         return self
 
+    def relaxed(self) -> Loss:
+        """Return the convex relative of the loss."""
+        return self.loss.relaxed()
+
     @property
     def _margin(self) -> SmoothMargin:
         return SmoothMargin(width=self.width)
