@@ -166,7 +166,7 @@ def verdict(is_met: bool) -> str:
 
 
 def mean(values: Sequence[float]) -> float:
-    return round(float(np.mean(values)), 9)  # rounding errors of a mean of zero have no sign
+    return round(float(np.mean(values)), 9) + 0.0  # a mean of zero has no sign
 
 
 def difference(lead: Sequence[float]) -> str:

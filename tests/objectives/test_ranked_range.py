@@ -475,3 +475,8 @@ def test_a_raw_prediction_of_the_wrong_shape_is_refused(loss):
 def test_options_of_another_type_are_refused(options, message):
     with pytest.raises(TypeError, match=message):
         RankedRangeObjective(np.zeros((2, 1)), [1, -1], **options)
+
+
+def test_an_infinite_ridge_is_no_warning():
+    objective = RankedRangeObjective(np.ones((2, 1)), [[1, 0], [0, 1]], "multilabel_hinge")
+    assert objective.ridge(np.full((2, 2), 1e200)) == np.inf

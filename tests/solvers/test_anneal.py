@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from sorr.objectives import RankedRangeObjective
+from sorr.solvers import Status, trim
 from sorr.solvers.anneal import _Heated, anneal
 from sorr.solvers.fast import descend, evaluate
 from tests.solvers.problems import classes
@@ -49,3 +50,12 @@ def test_annealing_finds_deeper_minima_than_sharp_steps():
         soft = descend(objective, anneal(objective, start, rng), tol=1e-6)
         gains.append(sharp.value / soft.value - 1)
     assert np.mean(gains) > 0.003
+
+
+@pytest.mark.parametrize("groups", [False, True])
+def test_an_annealed_fit_of_several_classes_may_sample_its_rows(groups):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, size=6000)
+    X = rng.standard_normal((3, 8))[y] + rng.standard_normal((6000, 8))
+    objective = RankedRangeObjective(X, y, "softmax", m=0.1, groups=y if groups else None)
+    assert trim(objective, certify=False, random_state=0).status is Status.CONVERGED

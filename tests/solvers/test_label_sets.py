@@ -220,3 +220,28 @@ def test_solvers_refuse_what_they_cannot_do_with_a_way_out():
         topsum(objective(TopKMultilabel(1)))
     with pytest.raises(ValueError, match="exhaustive is given tkml, which is not convex"):
         exhaustive(ranked)
+
+
+@pytest.mark.parametrize("seed", [0, 6, 18])
+def test_a_label_that_all_rows_have_can_be_certified(seed):
+    rng = np.random.default_rng(seed)
+    X, Y = rng.standard_normal((90, 4)), rng.random((90, 6)) < 0.7
+    Y[:, 0] = True
+    objective = RankedRangeObjective(X, Y, TopKMultilabel(2), C=100.0)
+    assert trim(objective, random_state=0).status is Status.CERTIFIED
+
+
+def test_one_sided_labels_do_not_spoil_the_bound_of_the_others():
+    X = np.random.default_rng(0).standard_normal((8, 2)) * [1e-4, 1e4]
+    Y = np.array([[1, 1]] * 6 + [[0, 1]] * 2)
+    solution = trim(RankedRangeObjective(X, Y, TopKMultilabel(1)), random_state=0)
+    assert solution.status is Status.CERTIFIED
+    assert solution.objective == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize("loss", [TopKSubset(2), TopKMultilabel(2), MultilabelHinge()], ids=repr)
+def test_many_parameters_are_certified_without_a_matrix(loss):
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((20, 500)), rng.random((20, 5)) < 0.4
+    solution = trim(RankedRangeObjective(X, Y, loss, C=1e-3), random_state=0, max_iter=3)
+    assert np.isfinite(solution.objective)

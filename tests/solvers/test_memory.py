@@ -46,3 +46,9 @@ def test_a_step_along_which_nothing_curves_upwards_is_left_out():
     memory.add(np.array([1.0, 0.0]), np.array([-1.0, 0.0]), rtol=1e-12)
     memory.add(np.array([1.0, 0.0]), np.array([0.0, 1.0]), rtol=1e-12)
     assert len(memory) == 0
+
+
+def test_changes_whose_squares_vanish_are_forgotten():
+    memory = Memory(2)
+    memory.add(np.array([1.0]), np.array([1e-170]), rtol=1e-10)
+    assert np.isfinite(memory.solve(np.ones(1))).all()

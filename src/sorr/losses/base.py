@@ -145,8 +145,10 @@ class Loss(ABC):
         return self.smooth or type(self)._pieces is not Loss._pieces  # noqa: SLF001
 
     def smoothed(self, width: float) -> Loss:
-        """Return a smooth loss with curvature which is at most ``width / 2`` below this one.
+        """Return a loss with curvature near this one: the same beyond corners of that width.
 
+        It is at most ``width / 2`` below. A margin between labels is smoothed from above instead,
+        by at most ``width / 4`` times the logarithm of one and the number of pairs it compares.
         A loss with curvature is returned as it is.
 
         Raises

@@ -30,13 +30,11 @@ class _Heated(RankedRangeObjective):
     """An objective whose dropped rows are weighed softly."""
 
     heat: float
-    kept: RankedRangeObjective
 
     @classmethod
     def of(cls, objective: RankedRangeObjective, heat: float) -> _Heated:
         heated = cls.__new__(cls)
-        kept = objective.with_groups(objective.groups.with_ends("k"))
-        heated.__dict__.update(objective.__dict__, heat=heat, kept=kept)
+        heated.__dict__.update(objective.__dict__, heat=heat)
         return heated
 
     def smoothed(self, width: float) -> _Heated:
@@ -47,7 +45,7 @@ class _Heated(RankedRangeObjective):
         return total + self.ridge(theta), shares
 
     def weigh(self, losses: FloatArray) -> tuple[float, FloatArray]:
-        shares = self.kept.groups.shares(losses)
+        shares = self.groups.with_ends("k").shares(losses)
         saved, masses = 0.0, self.groups.masses
         for group in self.groups:
             if group.m > 0:

@@ -15,11 +15,15 @@ first moved onto these conditions, so that the bound holds to rounding whatever 
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from sorr.objectives import RankedRangeObjective
 from sorr.objectives.design import FloatArray
 
 __all__ = ["lower_bound"]
+
+_ROUNDS = 3  # of moving weights onto a circulation
 
 
 def lower_bound(objective: RankedRangeObjective, raw: FloatArray, weights: FloatArray) -> float:
@@ -51,8 +55,10 @@ def lower_bound(objective: RankedRangeObjective, raw: FloatArray, weights: Float
     else:
         residual = np.einsum("il,ilj->ij", weights, slopes)
         heights = np.einsum("il,il->i", weights, values) - np.einsum("ij,ij->i", residual, raw)
-    if design.intercept:
+    if design.intercept and slopes.ndim == 2:
         heights, residual = _balance(heights, residual)
+    elif design.intercept and not _adds_up(weights, slopes):
+        return 0.0
     height = float(heights.sum())
     pulled = design.pull(residual)[: design.n_features].ravel()
     square = float(pulled @ pulled) / 2
@@ -118,9 +124,11 @@ def _circulating(weights: FloatArray, slopes: FloatArray) -> FloatArray:
 
     They are :math:`v_{il} (1 - a_{il} p)`, all scaled down until none has grown, with the p that
     solves :math:`\sum v_{il} a_{il} a_{il}^T p = \sum v_{il} a_{il}`. Pieces that pull from one
-    class to another are the edges of a graph, and their weights become a circulation on it.
+    class to another are the edges of a graph, and their weights become a circulation on it. Edges
+    on no cycle cannot be part of one: those of a label that all rows have, or none.
     """
-    for _ in range(3):
+    weights = _on_cycles(weights, slopes)
+    for _ in range(_ROUNDS):
         totals = np.einsum("il,ilj->j", weights, slopes)
         if np.abs(totals).max() <= 1e-15 * weights.sum():
             break
@@ -128,18 +136,34 @@ def _circulating(weights: FloatArray, slopes: FloatArray) -> FloatArray:
         factor = 1 - slopes @ np.linalg.lstsq(scatter, totals, rcond=1e-12)[0]
         factor = np.maximum(factor, 0.0)
         weights = weights * (factor / max(float(factor.max()), 1.0))
-    return weights
+    if _adds_up(weights, slopes):
+        return weights
+    return np.where(slopes.any(axis=2), 0.0, weights)  # what pulls nowhere is worth something
+
+
+def _on_cycles(weights: FloatArray, slopes: FloatArray) -> FloatArray:
+    """Return the weights without those of edges from one strong component to another."""
+    tails, heads = slopes.argmin(axis=2), slopes.argmax(axis=2)  # the same if there is no edge
+    n_labels = slopes.shape[2]
+    counted = weights > 0
+    graph = np.zeros((n_labels, n_labels), dtype=bool)
+    graph[tails[counted], heads[counted]] = True
+    parts = connected_components(csr_array(graph), connection="strong")[1]
+    return np.where(parts[tails] == parts[heads], weights, 0.0)
+
+
+def _adds_up(weights: FloatArray, slopes: FloatArray) -> bool:
+    """Tell whether the weighted slopes of several outputs add to zero, up to rounding.
+
+    They may cancel within a row: what is rounded are the pieces, not what is left of them.
+    """
+    totals = np.einsum("il,ilj->j", weights, slopes)
+    size = float(np.vdot(weights, np.abs(slopes).sum(axis=2)))
+    return bool(np.abs(totals).max() <= 1e-13 * size)
 
 
 def _balance(heights: FloatArray, residual: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return heights and residuals of one output with rows scaled down until these add to zero.
-
-    Of several outputs only those pass whose sums are zero up to rounding; else nothing does.
-    """
-    if residual.ndim == 2:
-        sums = np.abs(residual.sum(axis=0))
-        fine = float((sums <= 1e-13 * np.abs(residual).sum()).all())
-        return heights * fine, residual * fine
+    """Return heights and residuals of one output with rows scaled down until these add to zero."""
     total, size = float(residual.sum()), float(np.abs(residual).sum())
     up, down = (size + total) / 2, (size - total) / 2
     if total == 0:

@@ -11,6 +11,8 @@ from sorr.objectives.design import FloatArray
 
 __all__ = ["Memory"]
 
+_TINY = float(np.finfo(np.float64).tiny)
+
 
 class Memory:
     """The last steps, and the changes of the gradient along them: limited-memory BFGS.
@@ -34,6 +36,8 @@ class Memory:
     def add(self, step: FloatArray, change: FloatArray, *, rtol: float) -> None:
         """Remember a step, unless the function did not curve upwards along it."""
         curvature = float(np.vdot(step, change))
+        if float(np.vdot(change, change)) < _TINY:  # near zero of a ridge squares vanish
+            return
         if curvature > rtol * float(np.linalg.norm(step) * np.linalg.norm(change)):
             self._pairs.append((step, change, curvature))
 

@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import nnls
 
 from sorr.objectives import RankedRangeObjective
 from sorr.objectives.design import FloatArray
@@ -344,5 +345,10 @@ class _FirstOrder:
 def _parts(slopes: FloatArray, mixed: FloatArray) -> FloatArray:
     """Return how much of each piece is in a mixture of their slopes, where outputs are several."""
     squares = slopes @ slopes.transpose(0, 2, 1)
-    parts = np.linalg.solve(squares, slopes @ mixed[:, :, None])[:, :, 0]
+    try:
+        parts = np.linalg.solve(squares, slopes @ mixed[:, :, None])[:, :, 0]
+    except np.linalg.LinAlgError:  # pieces that depend on each other mix in many ways
+        parts = np.zeros(slopes.shape[:2])
+        for i in np.flatnonzero(mixed.any(axis=1)):
+            parts[i] = nnls(slopes[i].T, mixed[i])[0]
     return np.asarray(np.clip(parts, 0.0, 1.0))

@@ -293,6 +293,7 @@ class _Search:
     def solution(self) -> Solution:
         objective = self.objective
         point, gap, is_fixed, is_settled = min(self.found, key=lambda found: found.point.value)
+        point = evaluate(objective, point.theta)  # raw predictions that were moved lose digits
         if self.certify and gap > self.tol:
             status = Status.UNCERTIFIED
         elif is_constant(objective, point.raw, point.value):

@@ -98,3 +98,22 @@ def test_standardised_parameters_predict_the_same():
     assert_allclose(rows @ there[:-1] + there[-1], X @ theta[:-1] + theta[-1], atol=1e-12)
     assert_allclose(frame.original(there, True), theta, atol=1e-12)
     assert_array_equal(frame.standardised(theta[:3], False), theta[:3] * frame.scale[:, None])
+
+
+def test_a_strong_ridge_does_not_drop_whole_classes():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, size=6000)
+    X = 3 * np.eye(4, 6)[y] + rng.standard_normal((6000, 6))
+    y[(y < 2) & (rng.random(6000) < 0.3)] += 1
+    share = estimate_outlier_share(X, y, C=1e-2, random_state=0)
+    assert (share.drop_ < 0.5 * np.bincount(y)).all()
+
+
+def test_rows_without_weight_do_not_make_many():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, size=6000)
+    X = rng.standard_normal((3, 4))[y] + rng.standard_normal((6000, 4))
+    mass = np.where(np.arange(6000) < 400, 1.0, 0.0)
+    some = estimate_outlier_share(X[:400], y[:400], random_state=0)
+    every = estimate_outlier_share(X, y, sample_weight=mass, random_state=0)
+    assert np.abs(some.rate_ - every.rate_).max() < 0.1

@@ -44,7 +44,8 @@ def choose_counts(
     """
     problem, mass = evidence.problem, evidence.mass
     K = problem.n_classes
-    if evidence.is_robust:  # a few wrong rows that are kept cost more than right ones dropped
+    if evidence.is_robust and verdict.regime not in EVEN:
+        # A few wrong rows that are kept cost more than right ones that are dropped.
         return np.clip(confident_counts(evidence), verdict.wrong, _MORE * verdict.wrong)
     if K > 2:  # with several classes the estimate was never beaten by much
         return verdict.wrong

@@ -199,11 +199,11 @@ def share_of(
         found = _nothing(problem, theta, classes)
     else:
         robust = None
-        if are_many(len(index), len(classes), int(np.prod(problem.shape))):
+        if are_many(int(sizes.sum()), len(classes), int(np.prod(problem.shape))):
 
-            def robust(mass: FloatArray) -> FloatArray:
+            def robust(mass: FloatArray) -> FloatArray | None:
                 theta = robust_fit(X, index, len(classes), C, fit_intercept, mass, rng)
-                return frame.standardised(theta, fit_intercept)
+                return None if theta is None else frame.standardised(theta, fit_intercept)
 
         evidence = gather(problem, mass, rng, n_jobs, robust)
         found = _assemble(evidence, judge(evidence, rng), mass, classes, sizes, n_jobs)

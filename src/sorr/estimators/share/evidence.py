@@ -47,13 +47,13 @@ def gather(
     mass: FloatArray,
     rng: np.random.Generator,
     n_jobs: int | None,
-    robust: Callable[[FloatArray], FloatArray] | None = None,
+    robust: Callable[[FloatArray], FloatArray | None] | None = None,
 ) -> Evidence:
     """Return the evidence; `robust` fits rows of given masses, where that is to be done."""
     leverage, theta = find_leverage(problem, mass, rng)
     mass = np.where(leverage, 0.0, mass)
-    if robust is not None:
-        theta = robust(mass)
+    if robust is not None and (steady := robust(mass)) is not None:
+        theta = steady
         scores = problem.raw(theta).astype(np.float64)
         nobody = HeldOut(scores, np.zeros(len(mass), dtype=np.intp), [theta])
         metric = problem.metric(None, rng)

@@ -25,6 +25,7 @@ _ROWS = 5000  # from which on a robust fit is taken
 _ROWS_EACH = 5  # rows for each parameter
 _SOFTMAX, _STEPS = 25, 40  # quasi-Newton steps of the start, and of the fit: neither to the end
 _WIDTH = 1.5  # of the rounded corners, in losses at the start: rounder than for a last digit
+_LOST = 0.1  # of the rows of a class: if no more are right it is lost; of all rows, in such classes
 _STEEP = 4.0  # from scores of a margin of one to those of a softmax, roughly
 
 
@@ -41,8 +42,12 @@ def robust_fit(
     intercept: bool,
     mass: FloatArray,
     rng: np.random.Generator,
-) -> npt.NDArray[np.float64]:
-    """Return parameters of scores by class, in the scale of a softmax."""
+) -> npt.NDArray[np.float64] | None:
+    """Return parameters of scores by class, in the scale of a softmax.
+
+    Under a strong ridge a margin is out of reach, and scores are highest for a few classes only:
+    if hardly a row of the others is right, and they are many, nothing is returned.
+    """
     objective = RankedRangeObjective(
         X,
         index,
@@ -54,4 +59,8 @@ def robust_fit(
     )
     start = evaluate(objective, average_start(objective, rng, _SOFTMAX))
     point = descend(objective, start, max_iter=_STEPS, rng=rng, widths=(_WIDTH,))
+    right = mass * (point.raw.argmax(axis=1) == index)
+    given, found = (np.bincount(index, part, n_classes) for part in (mass, right))
+    if given[found < _LOST * given].sum() > _LOST * given.sum():
+        return None
     return np.asarray(_STEEP * point.theta)
