@@ -295,6 +295,7 @@ def test_a_million_rows_take_a_moment_and_modest_memory():
         (lambda: topk_accuracy([[0], [1]], np.zeros((2, 2)), 1), ValueError, "one class for each"),
         (lambda: topk_accuracy([0, np.nan], np.zeros((2, 2)), 1), ValueError, "NaN"),
         (lambda: class_wise_error(["1", "2"], [1, 2]), TypeError, "one type"),
+        (lambda: class_wise_error(np.array(["1", "2"], object), [1, 2]), TypeError, "one type"),
         (lambda: class_wise_error([1, 2], [1]), ValueError, "same shape"),
     ],
 )

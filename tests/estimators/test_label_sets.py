@@ -243,3 +243,18 @@ def test_frames_of_new_rows_have_the_columns_of_the_fit():
         ValueError, match=r"the columns 'b', 'a'; needed those of the fit, 'a', 'b'"
     ):
         indicator_like(frame[["b", "a"]], classes, "indicator")
+    with pytest.raises(ValueError, match=r"the columns 'b', 'a'; needed those of the fit"):
+        indicator_like(frame[["b", "a"]], classes, "sets")  # else labels would be mixed up
+    assert_array_equal(indicator_like(frame, np.arange(2), "sparse"), frame.to_numpy())
+
+
+def test_frames_name_each_label_once():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([[1, 0, 1], [0, 1, 1]], columns=["a", "b", "a"])
+    with pytest.raises(ValueError, match="the column 'a' more than once"):
+        labels_of(frame)
+
+
+def test_numbers_that_are_not_real_are_no_indicator():
+    with pytest.raises(TypeError, match="numbers that are not real"):
+        labels_of(np.eye(3, dtype=complex))

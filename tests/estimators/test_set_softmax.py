@@ -218,6 +218,13 @@ def test_a_single_set_is_predicted_for_all_rows():
     np.testing.assert_array_equal(model.predict(X), Y)
 
 
+@pytest.mark.parametrize("value", [0, 1])
+def test_a_single_set_is_certified_where_shares_of_rows_are_rounded(value):
+    X, Y = np.random.default_rng(0).normal(size=(60, 3)), np.full((60, 4), value)
+    model = LabelSetClassifier(k=1).fit(X, Y)  # a warning would be an error
+    assert model.gap_ <= 1e-6
+
+
 def test_what_is_known_of_the_fit_is_kept():
     X, Y = labelled()
     model = LabelSetClassifier().fit(X, Y)

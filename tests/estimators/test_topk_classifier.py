@@ -142,6 +142,31 @@ def test_rows_that_are_dropped_are_left_out_of_the_logistic_part_too(data):
     assert abs(np.median(ratio) - 1) < 0.2
 
 
+def test_deviations_are_over_all_rows_that_count_the_dropped_ones_too_by_weight(data):
+    X, Y = data
+    Y, weight = Y.copy(), np.random.default_rng(0).integers(0, 4, len(X)).astype(float)
+    Y[2:12] = ~Y[2:12]
+    both = top(loss="subset+logistic", m_samples=20).fit(X, Y, weight)
+    kept = (weight > 0) & ~both.outlier_mask_
+    logistic = logistic_scores(X[kept], Y[kept], weight[kept], C=both.C).of(X)
+    counted = weight > 0
+    rounded = RankedRangeObjective(
+        X[counted],
+        Y[counted],
+        TopKSubset(both.k).smoothed(2.0),
+        m=Mass(20.0),
+        C=both.C,
+        sample_weight=weight[counted],
+    )
+    subset = trim(rounded, random_state=0)
+    expected = np.zeros_like(logistic)
+    for scores in (logistic, X @ subset.coef + subset.intercept):
+        copies = scores.repeat(weight.astype(int), axis=0)
+        expected += scores / copies.std()
+    found = X @ both.coef_.T + both.intercept_
+    assert_allclose(found - found.mean(), expected - expected.mean(), atol=1e-6)
+
+
 def test_a_logistic_part_that_does_not_converge_says_so(data, monkeypatch):
     def hasty(*rows, **how):
         return logistic_scores(*rows, **how, max_iter=2)
@@ -251,6 +276,8 @@ def test_a_label_of_all_rows_or_of_none_has_the_logistic_score_of_its_share():
     scores = logistic_scores(X, Y, C=1.0)
     assert_array_equal(scores.coef[:, :2], 0)
     assert_allclose(scores.intercept[:2], [np.log(19), -np.log(19)])
+    twice = logistic_scores(X, Y, np.full(9, 2.0), C=1.0)  # as of two copies of each row
+    assert_allclose(twice.intercept[:2], [np.log(37), -np.log(37)])
     assert_array_equal(logistic_scores(X, Y, C=1.0, fit_intercept=False).intercept, 0)
 
 
@@ -361,6 +388,7 @@ def test_a_warm_start_at_the_solution_stays_there(data, loss):
     model = top(loss=loss, warm_start=True).fit(X, Y)
     objective, coef = model.objective_, model.coef_
     model.fit(X, Y)
+    assert model.trace_[0].objective == pytest.approx(objective, rel=1e-9)  # that is the start
     assert objective * 0.99 < model.objective_ <= objective * (1 + 1e-9)
     if loss == "multilabel_hinge":
         assert_allclose(model.coef_, coef, atol=1e-5)
@@ -371,6 +399,15 @@ def test_a_warm_start_with_other_labels_is_a_cold_one(data):
     names = [{SETS[j] for j in np.flatnonzero(row)} for row in Y]
     model = top(warm_start=True).fit(X, Y).fit(X, names)
     assert_array_equal(model.coef_, top().fit(X, names).coef_)
+
+
+def test_a_warm_start_may_begin_or_cease_to_have_an_intercept(data):
+    X, Y = data
+    model = top(loss="multilabel_hinge", warm_start=True, fit_intercept=False).fit(X, Y)
+    for fit_intercept in (True, False):
+        model.set_params(fit_intercept=fit_intercept).fit(X, Y)
+        cold = top(loss="multilabel_hinge", fit_intercept=fit_intercept).fit(X, Y)
+        assert model.objective_ == pytest.approx(cold.objective_, rel=1e-6)
 
 
 def test_the_same_seed_gives_the_same_model(data, loss):
@@ -440,7 +477,12 @@ def test_a_grid_search_over_sets_of_labels_needs_an_explicit_splitter(data):
         ({"ranking": "class"}, ValueError, "ranking='class' is not known"),
         ({"ranking": "within_class"}, ValueError, "y holds sets of labels; needed one class"),
         ({"solver": "topsum"}, ValueError, "solver='topsum' is not known; needed one of 'trim'"),
-        ({"certify": "yes"}, ValueError, "certify='yes' is not known"),
+        (
+            {"certify": "yes"},
+            ValueError,
+            "certify='yes' is not known; needed True, False or 'auto'",
+        ),
+        ({"C": 0}, ValueError, "^C=0 is not positive"),
         ({"certify": 1}, TypeError, "certify=1 is not a bool"),
         ({"C": -1.0}, ValueError, "C=-1.0 is not positive"),
         ({"C_logistic": 0}, ValueError, "C_logistic, here C: C=0 is not positive"),

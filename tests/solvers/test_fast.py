@@ -1,9 +1,12 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 
+from sorr.losses import LogSumExpPairwise
 from sorr.objectives import RankedRangeObjective
 from sorr.solvers import topsum
-from sorr.solvers.fast import descend, evaluate, newton_metric
+from sorr.solvers.fast import _diagonal_size, descend, evaluate, newton_metric
 from tests.solvers.problems import classes, targets_for
 
 
@@ -72,3 +75,26 @@ def test_the_common_shift_of_several_outputs_stays_where_it_was(loss):
     point = descend(objective, evaluate(objective, np.zeros(objective.shape)))
     assert abs(point.theta[-1].mean()) < 1e-2
     assert point.value <= topsum(objective).objective * (1 + 1e-3)
+
+
+def test_many_labels_take_modest_memory():
+    """Second derivatives of all rows at once would take 60 MB, four times over."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(2000, 3)), rng.random((2000, 60)) < 0.1
+    objective = RankedRangeObjective(X, Y, LogSumExpPairwise(), C=1.0)
+    start = evaluate(objective, np.zeros(objective.shape))
+    tracemalloc.start()
+    descend(objective, start, max_iter=3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60e6
+
+
+def test_curvature_in_parts_is_that_of_all_rows(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(90, 3)), rng.random((90, 5)) < 0.4
+    objective = RankedRangeObjective(X, Y, LogSumExpPairwise(), C=1.0)
+    point = evaluate(objective, rng.normal(size=objective.shape))
+    whole = _diagonal_size(objective, point)
+    monkeypatch.setattr("sorr.solvers.fast._CHUNK", 200)
+    np.testing.assert_allclose(_diagonal_size(objective, point), whole, rtol=1e-12)

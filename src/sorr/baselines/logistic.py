@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from sorr.baselines.steps import not_converged
-from sorr.estimators.base import check_flag, restored
+from sorr.estimators.base import check_flag, check_verbose, restored
 from sorr.estimators.notices import NotConvergedWarning, warn
 from sorr.estimators.one_vs_rest import logistic_scores
 from sorr.estimators.progress import reporter
@@ -108,6 +108,7 @@ class BinaryRelevance(TopKLinear):
             C = as_inverse_ridge(self.C)
             check_limits(self.tol, 1)
             check_flag("fit_intercept", self.fit_intercept)
+            check_verbose(self.verbose)
             rows, labels = self._label_rows(X, y, sample_weight)
             scores = logistic_scores(
                 rows.X,

@@ -10,7 +10,7 @@ import numpy as np
 
 from sorr.baselines.rounding import minimise_rounded
 from sorr.baselines.steps import not_converged, warm_theta
-from sorr.estimators.base import check_flag, restored
+from sorr.estimators.base import check_flag, check_verbose, restored
 from sorr.estimators.label_sets import Labels
 from sorr.estimators.linear import Rows
 from sorr.estimators.notices import warn
@@ -74,6 +74,7 @@ class _LabelSVM(TopKLinear):
         with restored(self):
             check_limits(_FINE if self.tol is None else self.tol, self.max_iter)
             check_flag("warm_start", self.warm_start)
+            check_verbose(self.verbose)
             rows, labels = self._label_rows(X, y, sample_weight)
             warn(self._learn_labels(rows, labels))
         return self

@@ -31,6 +31,7 @@ __all__ = [
     "as_seed",
     "check_choice",
     "check_flag",
+    "check_verbose",
     "named_minima",
     "restored",
     "said_of",
@@ -82,8 +83,7 @@ class RankedRangeLinear(LinearModel):
         check_limits(self.tol, self.max_iter)
         if self.n_starts != "auto":
             as_count("n_starts", self.n_starts, 1)
-        if isinstance(self.verbose, bool | np.bool_) or not isinstance(self.verbose, Integral):
-            raise TypeError(f"verbose={self.verbose!r} is not an int; needed 0, 1 or 2")
+        check_verbose(self.verbose)
         if self.k_schedule is None:
             return
         if self.solver not in ("trim", "dca"):
@@ -264,3 +264,9 @@ def check_flag(name: str, given: Any) -> None:
     """Refuse what is neither True nor False."""
     if not isinstance(given, bool | np.bool_):
         raise TypeError(f"{name}={given!r} is not a bool; needed True or False")
+
+
+def check_verbose(given: Any) -> None:
+    """Refuse what is no level of reports."""
+    if isinstance(given, bool | np.bool_) or not isinstance(given, Integral):
+        raise TypeError(f"verbose={given!r} is not an int; needed 0, 1 or 2")

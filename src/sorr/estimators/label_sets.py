@@ -112,10 +112,11 @@ def indicator_like(y: Any, classes: npt.NDArray[Any], kind: Kind) -> Indicator:
         indicator = _from_sparse(y)
     else:
         names = _columns(y)
-        if names is not None and kind == "indicator" and names.tolist() != classes.tolist():
+        is_named = names is not None and kind != "sparse"  # whose fit knew columns by place only
+        if names is not None and is_named and names.tolist() != classes.tolist():
             raise ValueError(
                 f"y has the columns {_list(names)}; needed those of the fit, {_list(classes)}, in "
-                "that order"
+                "that order: an array has no names of columns, and is taken by place"
             )
         array = _as_array(y) if rows is None else np.array([list(row) for row in rows])
         if array.ndim != 2:
@@ -180,7 +181,12 @@ def _from_sparse(y: Any) -> Indicator:
 
 def _refuse_entries(entries: Iterable[Any]) -> None:
     """Say what an indicator holds that is neither 0 nor 1."""
-    strange = next(e for e in entries if not _is_zero_or_one(e))
+    strange = next((e for e in entries if not _is_zero_or_one(e)), None)
+    if strange is None:
+        raise TypeError(
+            "y is an indicator of numbers that are not real; needed 0 and 1: y != 0 marks the "
+            "entries that are not 0"
+        )
     if isinstance(strange, float | np.floating) and np.isnan(strange):
         raise ValueError("Input y contains NaN; needed 0 and 1 only: leave out rows not labelled")
     strange = strange.item() if isinstance(strange, np.generic) else strange
@@ -197,7 +203,15 @@ def _is_zero_or_one(entry: Any) -> bool:
 def _columns(y: Any) -> npt.NDArray[Any] | None:
     """Return the names of the columns of a frame."""
     names = getattr(y, "columns", None)
-    return None if names is None else np.asarray(names)
+    if names is None:
+        return None
+    found = list(names)
+    if len(set(found)) < len(found):
+        twice = next(name for name in found if found.count(name) > 1)
+        raise ValueError(
+            f"y has the column {twice!r} more than once; needed a name of its own for each label"
+        )
+    return np.asarray(names)
 
 
 # -- sets of labels --------------------------------------------------------------------------------

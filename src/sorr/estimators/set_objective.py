@@ -17,6 +17,7 @@ __all__ = ["Found", "SetSoftmax", "distinct_sets"]
 RIDGE_OF_SETS = 1e-3  # of the intercepts of sets: finite for a set that is seen once
 _CHUNK = 2**18  # probabilities at a time: they stay in the cache
 _MOST_FEATURES = 1000  # whose correlations are worth a decomposition
+_SMALLEST = 2.0**-52  # objective that a gap is relative to
 _MEMORY = 20  # steps that the quasi-Newton method remembers
 
 
@@ -107,9 +108,12 @@ class SetSoftmax:
         return float(value), np.asarray(by_coef), by_offset
 
     def gap(self, value: float, by_coef: FloatArray, by_offset: FloatArray) -> float:
-        """Return a bound of how far the objective is above its minimum, relative to its value."""
+        """Return a bound of how far the objective is above its minimum, relative to its value.
+
+        A single set has a loss of zero, and a gradient that is rounding.
+        """
         square = self.C * (by_coef * by_coef).sum() + (by_offset @ by_offset) / RIDGE_OF_SETS
-        return float(square / 2 / value) if square > 0 else 0.0
+        return float(square / 2 / max(value, _SMALLEST))
 
     def minimise(
         self,

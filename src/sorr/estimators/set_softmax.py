@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 
-from sorr.estimators.base import check_flag, restored
+from sorr.estimators.base import check_flag, check_verbose, restored
 from sorr.estimators.label_sets import Labels
 from sorr.estimators.linear import FloatArray, Rows
 from sorr.estimators.notices import NotConvergedWarning, warn
@@ -169,9 +168,7 @@ class LabelSetClassifier(TopKLinear):
             )
         check_limits(self.tol, self.max_iter)
         check_flag("warm_start", self.warm_start)
-        verbose: Any = self.verbose
-        if isinstance(verbose, bool | np.bool_) or not isinstance(verbose, Integral):
-            raise TypeError(f"verbose={verbose!r} is not an int; needed 0, 1 or 2")
+        check_verbose(self.verbose)
 
     def _learn_sets(self, rows: Rows, labels: Labels) -> list[Warning]:
         sets, index = distinct_sets(labels.indicator)

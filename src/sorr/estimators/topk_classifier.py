@@ -76,7 +76,8 @@ class TopKMultilabelClassifier(TopKLinear, RankedRangeLinear):
         The last rank of the rows to keep, in the same units; None keeps all that are easier.
     ranking : {"pooled", "within_class"}, default="pooled"
         Whether rows are ranked among all, or among those of their class: that is for targets with
-        one class for each row only.
+        one class for each row only. Within classes, the average is taken in each class, and
+        classes count by their number of rows.
     fit_intercept : bool, default=True
         Whether there is an intercept.
     solver : {"trim", "dca"}, default="trim"
@@ -235,8 +236,10 @@ class TopKMultilabelClassifier(TopKLinear, RankedRangeLinear):
     def _learn_labels(self, rows: Rows, labels: Labels) -> list[Warning]:
         if not np.array_equal(getattr(self, "classes_", ()), labels.classes):
             self.__dict__.pop("_theta", None)  # scores of other labels are nowhere to start from
-        with said_of("C_logistic, here C"):
-            C_logistic = as_inverse_ridge(self.C if self.C_logistic is None else self.C_logistic)
+        C_logistic = as_inverse_ridge(self.C)
+        if self.C_logistic is not None:
+            with said_of("C_logistic, here C"):
+                C_logistic = as_inverse_ridge(self.C_logistic)
         names = labels.classes.tolist()
         groups = self._groups(labels)
         with said_of("m_samples and k_samples, here m and k"):
@@ -284,13 +287,21 @@ class TopKMultilabelClassifier(TopKLinear, RankedRangeLinear):
 
     def _certifies(self, objective: RankedRangeObjective) -> bool:
         if isinstance(self.certify, str):
-            check_choice("certify", self.certify, ("auto",))
+            if self.certify != "auto":
+                raise ValueError(
+                    f"certify={self.certify!r} is not known; needed True, False or 'auto'"
+                )
             return objective.n_samples * objective.shape[1] ** 2 <= _SMALL
         return super()._certifies(objective)
 
     def _warm(self, shape: tuple[int, ...]) -> FloatArray | None:
-        theta = super()._warm(shape)
-        return None if theta is None else getattr(self, "_theta", None)
+        last = getattr(self, "_theta", None)
+        if super()._warm(shape) is None or last is None:
+            return None
+        theta = np.zeros(shape)  # the last fit may have had an intercept, or none, unlike this one
+        n_shared = min(len(theta), len(last))
+        theta[:n_shared] = last[:n_shared]
+        return theta
 
     def outlier_score(self, X: Any, y: Any) -> FloatArray:
         """Return by how much the loss of each row exceeds all that were kept.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -107,11 +108,10 @@ def class_wise_error(
     """
     labels, guess = as_vector("y_true", y_true), as_vector("y_pred", y_pred)
     check_shapes("y_pred", guess.shape, labels.shape)
-    kinds = {labels.dtype.kind, guess.dtype.kind}
-    if "U" in kinds and kinds & set("fiub"):
+    if _holds_strings(labels) != _holds_strings(guess):
         raise TypeError(
-            f"y_true is of type {labels.dtype}, y_pred of {guess.dtype}, so that no prediction "
-            "can be right; needed one type for both"
+            f"y_true is of type {labels.dtype}, y_pred of {guess.dtype}, and only one of them "
+            "holds strings, so that no prediction can be right; needed one type for both"
         )
     names, index = as_classes(labels, classes)
     mass = as_masses(sample_weight, len(labels))
@@ -121,3 +121,8 @@ def class_wise_error(
     error = np.full(len(names), np.nan)
     error[total > 0] = wrong[total > 0] / total[total > 0]
     return error
+
+
+def _holds_strings(names: npt.NDArray[Any]) -> bool:
+    """Tell whether classes are strings, as an array of them or one of objects."""
+    return names.dtype.kind in "UT" or isinstance(names.flat[0], str)

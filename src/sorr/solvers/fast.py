@@ -27,6 +27,7 @@ _WIDTHS = (0.5, 0.1)  # of rounded corners, relative to the mean loss
 _WILD = 100.0  # times the loss of the rows that count: a mean above is that of wild rows
 _LONG = 5000  # rows from which on predictions are kept in float32: exponentials take a fifth
 _SINGLE = 1e15  # targets whose squares float32 can hold, with some room
+_CHUNK = 2**20  # second derivatives that are held at a time
 _DENSE = 65  # parameters up to which a Hessian from a sample is worth its price
 
 
@@ -165,15 +166,26 @@ def _quasi_newton(
 
 def _diagonal_size(objective: RankedRangeObjective, point: Point) -> FloatArray:
     """Return the root of the diagonal of a rough Hessian: columns of like size, and the ridge."""
-    bend = 0.25
-    if objective.loss.has_curvature:
-        curvature = objective.loss.curvature(objective.y, point.raw)
-        if curvature.ndim > 1:
-            curvature = np.einsum("ijj->i", curvature) / curvature.shape[1]
-        bend = float(point.shares @ curvature)
+    bend = _mean_curvature(objective, point) if objective.loss.has_curvature else 0.25
     repeats = objective.n_parameters // objective.design.n_parameters
     squares = np.repeat(objective.design.sizes**2, repeats)
     return np.sqrt(max(bend, 1e-3) * squares + objective.ridge_diagonal)
+
+
+def _mean_curvature(objective: RankedRangeObjective, point: Point) -> float:
+    """Return the mean diagonal of the second derivatives by scores, some rows at a time.
+
+    Of many labels there are many of them: for each row as many as pairs of labels.
+    """
+    n_outputs = 1 if point.raw.ndim == 1 else point.raw.shape[1]
+    size, total = max(1, _CHUNK // n_outputs**2), 0.0
+    for begin in range(0, len(point.raw), size):
+        rows = slice(begin, begin + size)
+        curvature = objective.loss.curvature(objective.y[rows], point.raw[rows])
+        if curvature.ndim > 1:
+            curvature = np.einsum("ijj->i", curvature) / n_outputs
+        total += float(point.shares[rows] @ curvature)
+    return total
 
 
 def _line_search(
