@@ -309,3 +309,18 @@ def test_entries_stored_twice_are_added_up_and_refused():
     with pytest.raises(ValueError, match="other than 0 and 1"):
         average_precision(y, [[1, 2]])
     assert y.nnz == 2  # what was given stays as it was
+
+
+def test_an_indicator_of_objects_is_one_of_numbers():
+    Y, scores = np.array([[1, 0], [0, 1]], dtype=object), np.eye(2)
+    assert topk_multilabel_accuracy(Y, scores, k=1) == 1
+
+
+def test_sets_of_labels_are_refused_with_a_way_to_an_indicator():
+    with pytest.raises(ValueError, match="MultiLabelBinarizer"):
+        topk_multilabel_accuracy([{0}, {1}, set()], np.eye(3), k=1)
+
+
+def test_too_few_classes_for_the_usual_counts_are_told_the_argument():
+    with pytest.raises(ValueError, match=r"k=3 classes cannot be chosen among 3.*pass ks"):
+        topk_accuracy([0, 1, 2], np.eye(3))

@@ -258,3 +258,11 @@ def test_frames_name_each_label_once():
 def test_numbers_that_are_not_real_are_no_indicator():
     with pytest.raises(TypeError, match="numbers that are not real"):
         labels_of(np.eye(3, dtype=complex))
+
+
+def test_entries_of_a_sparse_indicator_that_are_stored_twice_are_added():
+    """Two ones in a place are a two, which marks no label."""
+    twice = sparse.csr_array((np.ones(3), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2))
+    with pytest.raises(ValueError, match="0 and 1"):
+        labels_of(twice)
+    assert twice.nnz == 3  # what was given stays as it was

@@ -173,7 +173,9 @@ def _from_sparse(y: Any) -> Indicator:
             f"y is sparse and has shape {matrix.shape}; needed an indicator of shape (n_samples, "
             "n_labels) with two labels or more: y.toarray().ravel() is one class for each row"
         )
-    matrix.sum_duplicates()
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()  # what was given stays as it is
+        matrix.sum_duplicates()
     if matrix.dtype.kind not in "fiub" or not np.all((matrix.data == 0) | (matrix.data == 1)):
         _refuse_entries(matrix.data)
     return np.asarray(matrix.toarray()).astype(bool)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from sorr.estimators.label_sets import Kind, Labels, indicator_like, labels_of
 from sorr.estimators.linear import FloatArray, LinearModel, Rows, check_length
 from sorr.losses.label_sets import is_top
 from sorr.metrics import topk_multilabel_accuracy
+from sorr.metrics.arguments import as_count
 
 __all__ = ["TopKLinear", "as_label_count"]
 
@@ -146,14 +146,4 @@ class TopKLinear(ClassifierMixin, LinearModel):
 
 def as_label_count(k: Any, n_labels: int) -> int:
     """Return how many labels to predict: fewer than there are."""
-    if isinstance(k, bool | np.bool_) or not isinstance(k, Integral):
-        raise TypeError(
-            f"k={k!r} is of type {type(k).__name__}; needed a number of labels, an int such as k=1"
-        )
-    count = int(k)
-    if not 1 <= count < n_labels:
-        raise ValueError(
-            f"k={k} labels cannot be chosen among {n_labels}; needed 1 <= k < {n_labels}: with "
-            "all of them every prediction is right"
-        )
-    return count
+    return as_count(k, n_labels, "labels")

@@ -96,7 +96,8 @@ class TopKMultilabelClassifier(TopKLinear, RankedRangeLinear):
         if the labels are the same. Go from a large C to small ones, since coefficients that a
         strong ridge kept small lead to poor minima.
     random_state : int, RandomState, Generator or None, default=None
-        Draws the starting points.
+        Draws samples of the rows where they are many. Losses that are not convex have a single
+        starting point, a short fit by a convex relative.
     verbose : int, default=0
         Whether to report progress to standard error, every two seconds; above 1, every step.
 
@@ -107,6 +108,9 @@ class TopKMultilabelClassifier(TopKLinear, RankedRangeLinear):
         With a mean of zero: what is added to all scores changes nothing.
     classes_ : ndarray of shape (n_labels,)
         The labels: the columns of an indicator, or the classes or labels that occur, sorted.
+    n_labels_ : int
+    n_features_in_, feature_names_in_
+        As in all of scikit-learn.
     objective_, gap_, status_, trace_, n_iter_, minima_
         What was reached, what is known of it, and how: see `RankedRangeClassifier`. Of
         "subset+logistic" this and all that follows is of the "subset" part.

@@ -34,7 +34,11 @@ def as_indicator(name: str, y: Any) -> Any:
     is_sparse = sparse.issparse(y)
     matrix: Any = sparse.csr_array(y) if is_sparse else np.asarray(y)
     if matrix.ndim != 2 or 0 in matrix.shape:
-        hint = ": topk_accuracy takes one class for each row" if matrix.ndim == 1 else ""
+        hint = ""
+        if matrix.ndim == 1:
+            hint = ": topk_accuracy takes one class for each row"
+        if matrix.ndim == 1 and matrix.dtype.kind == "O":
+            hint = ": MultiLabelBinarizer of scikit-learn makes one of sets of labels"
         raise ValueError(
             f"{name} has shape {matrix.shape}; needed an indicator of shape (n_samples, n_labels)"
             + hint
@@ -42,6 +46,8 @@ def as_indicator(name: str, y: Any) -> Any:
     if is_sparse and not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
+    if matrix.dtype.kind == "O" and all(isinstance(entry, Integral) for entry in matrix.flat):
+        matrix = matrix.astype(np.int64)
     entries = matrix.data if is_sparse else matrix
     if matrix.dtype.kind not in "fiub" or not np.all((entries == 0) | (entries == 1)):
         raise ValueError(
@@ -98,7 +104,9 @@ def as_classes(
 def as_count(k: Any, n_labels: int, what: str) -> int:
     """Return how many labels are predicted: fewer than there are."""
     if isinstance(k, bool | np.bool_) or not isinstance(k, Integral):
-        raise TypeError(f"k={k!r} is of type {type(k).__name__}; needed a number of {what}, an int")
+        raise TypeError(
+            f"k={k!r} is of type {type(k).__name__}; needed a number of {what}, an int such as k=1"
+        )
     count = int(k)
     if not 1 <= count < n_labels:
         raise ValueError(

@@ -68,7 +68,10 @@ def topk_accuracy(
             "column for each: pass classes, such as model.classes_"
         )
     check_shapes("scores", scores.shape[:1], labels.shape)
-    counts = [as_count(k, len(names), "classes") for k in np.atleast_1d(np.asarray(ks, object))]
+    try:
+        counts = [as_count(k, len(names), "classes") for k in np.atleast_1d(np.asarray(ks, object))]
+    except ValueError as error:
+        raise ValueError(f"{error}; pass ks, such as ks=[1]") from None
     places = np.empty(len(labels), dtype=np.intp)  # how many classes rank before the true one
     for rows in chunks(scores.shape):
         part, column = scores[rows], index[rows, None]
