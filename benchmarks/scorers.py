@@ -13,10 +13,24 @@ import numpy.typing as npt
 from sorr.baselines import BinaryRelevance, PairwiseRanking
 from sorr.estimators.set_softmax import LabelSetClassifier
 from sorr.estimators.topk_classifier import TopKMultilabelClassifier
+from sorr.losses import TopKSubset
 from sorr.metrics import average_precision, topk_multilabel_accuracy
+from sorr.objectives import RankedRangeObjective
+from sorr.solvers import trim
 
-__all__ = ["CANDIDATES", "SCORERS", "Part", "Path", "Scorer", "best", "fit_path", "fit_sums"]
+__all__ = [
+    "CANDIDATES",
+    "SCORERS",
+    "Part",
+    "Path",
+    "Scorer",
+    "best",
+    "fit_both",
+    "fit_margins",
+    "fit_path",
+]
 
+ROUND = 2.0  # width of the corners of that margin, as in TopKMultilabelClassifier
 CANDIDATES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
 
@@ -70,11 +84,16 @@ def fit_path(scorer: Scorer, k: int, train: Part) -> Path:
     return Path(models, time.process_time() - begin)
 
 
-def fit_sums(k: int, C_logistic: float, train: Part) -> Path:
-    """Fit every candidate of what is added to logistic scores, whose C is known."""
-    make = SCORERS["subset+logistic"].make
-    scorer = Scorer(lambda k: make(k).set_params(C_logistic=C_logistic), follows_k=True)
-    return fit_path(scorer, k, train)
+def fit_margins(k: int, train: Part) -> list[Any]:
+    """Fit every candidate of the margin that logistic scores are added to, without them."""
+    loss = TopKSubset(k).smoothed(ROUND)
+    objectives = [RankedRangeObjective(train.X, train.Y, loss, C=C) for C in CANDIDATES]
+    return [trim(objective, certify=False, random_state=0) for objective in objectives]
+
+
+def fit_both(k: int, C: float, C_logistic: float, train: Part) -> Any:
+    """Fit the sum of both scores where each has its own C."""
+    return SCORERS["subset+logistic"].make(k).set_params(C=C, C_logistic=C_logistic).fit(*train)
 
 
 def best(found: Sequence[float]) -> int:

@@ -23,7 +23,7 @@ __all__ = ["are_many", "robust_fit"]
 
 _ROWS = 5000  # from which on a robust fit is taken
 _ROWS_EACH = 5  # rows for each parameter
-_SOFTMAX, _STEPS = 25, 40  # quasi-Newton steps of the start, and of the fit: neither to the end
+_SOFTMAX, _STEPS = 12, 40  # quasi-Newton steps of the start, and of the fit: neither to the end
 _WIDTH = 1.5  # of the rounded corners, in losses at the start: rounder than for a last digit
 _LOST = 0.1  # of the rows of a class: if no more are right it is lost; of all rows, in such classes
 _STEEP = 4.0  # from scores of a margin of one to those of a softmax, roughly
