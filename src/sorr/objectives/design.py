@@ -13,7 +13,7 @@ __all__ = ["Design", "FloatArray"]
 
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 
-_BLOCK = 1 << 18  # entries of X that are weighted or widened at a time: they stay in the cache
+_BLOCK = 1 << 18  # entries of X that are worked on at a time: they stay in the cache
 
 
 class Meter:
@@ -83,11 +83,21 @@ class Design:
         else:
             coef = coef.astype(np.result_type(self.dtype, coef.dtype), copy=False)
             if coef.ndim == 2 and not self.is_sparse:
-                raw = (coef.T @ self.X.T).T  # one output after the other: maxima of rows are fast
+                raw = self._predict_outputs(coef)
             else:
                 raw = np.asarray(self.X @ coef)
         if self.intercept:
             raw += theta[self.n_features]
+        return raw
+
+    def _predict_outputs(self, coef: FloatArray) -> FloatArray:
+        """Return raw predictions of several outputs, one after the other in memory.
+
+        Products of few rows stay in the cache, and maxima over outputs are fast.
+        """
+        raw: FloatArray = np.empty((coef.shape[1], self.n_samples), dtype=coef.dtype).T
+        for rows in self._blocks():
+            raw[rows] = self.X[rows] @ coef
         return raw
 
     def pull(self, residual: FloatArray) -> FloatArray:
@@ -100,7 +110,11 @@ class Design:
                 self.X[rows].T.astype(dtype) @ residual[rows] for rows in self._blocks()
             )
         else:
-            total[: self.n_features] = self.X.T @ residual.astype(dtype, copy=False)
+            residual = residual.astype(dtype, copy=False)
+            if residual.ndim == 2 and not self.is_sparse:
+                total[: self.n_features] = (residual.T @ self.X).T  # a quarter faster
+            else:
+                total[: self.n_features] = self.X.T @ residual
         if self.intercept:
             total[self.n_features] = residual.sum(axis=0)
         return total
