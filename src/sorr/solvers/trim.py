@@ -72,8 +72,9 @@ def trim(
     From each starting point, quasi-Newton steps on the objective itself, at two passes over the
     rows each, lead near a local minimum. Trimming steps follow: the rows that rank above m are
     dropped, and the convex problem of the others is solved, the last one to a certified duality
-    gap. The objective never rises. From 5000 rows on, the values of the fast phase in the trace
-    are those of predictions in float32, good to about 1e-7.
+    gap. Of losses over label sets that are not convex, labels are dropped within rows as well. The
+    objective never rises. From 5000 rows on, the values of the fast phase in the trace are those
+    of predictions in float32, good to about 1e-7.
 
     Parameters
     ----------
@@ -85,7 +86,8 @@ def trim(
     n_starts : int or "auto", default="auto"
         How many candidates to try, on a sample if there are many rows; see `find_starts`. One
         starts at zero and nowhere else. Where there are several outputs or many parameters, any
-        other number stands for an annealed start, and with few rows zero and the average fit.
+        other number stands for an annealed start, and with few rows zero and the average fit. A
+        loss that is not convex has one start, a short fit by a convex relative of it.
     certify : bool, default=True
         Whether to go on to a certified fixed point; if not, the fast phase is all.
     tol : float, default=1e-6
