@@ -128,12 +128,17 @@ class Design:
         self._meter.rows += self.n_samples
         if weight.ndim == 1:
             return self._gram(weight)
+        if self.is_sparse and self.n_samples * self.n_features <= _BLOCK:
+            return self._dense().gram(weight)  # sparse products for each pair of outputs are slow
         size, outputs = self.n_parameters, weight.shape[1]
         whole = np.empty((size, outputs, size, outputs))
         for a in range(outputs):
             for b in range(a + 1):
                 whole[:, a, :, b] = whole[:, b, :, a] = self._gram(weight[:, a, b])
         return whole.reshape(size * outputs, size * outputs)
+
+    def _dense(self) -> Self:
+        return type(self)(self.X.toarray(), intercept=self.intercept, meter=self._meter)
 
     def _gram(self, weight: FloatArray) -> FloatArray:
         d, total = self.n_features, np.zeros((self.n_parameters, self.n_parameters))
