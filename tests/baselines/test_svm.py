@@ -31,8 +31,9 @@ def test_label_sets_reach_the_optimum_of_cvxpy(model, C):
 
 
 @each
-@pytest.mark.parametrize("weight", [None, np.arange(60) % 3])
-@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize(
+    ("weight", "fit_intercept"), [(None, False), (np.arange(60) % 3, True)], ids=str
+)
 def test_weights_and_a_missing_intercept_do_too(model, weight, fit_intercept):
     model = type(model)(model.k, tol=1e-6, fit_intercept=fit_intercept).fit(X, Y, weight)
     best = referee(model, X, Y, 10.0, weight, fit_intercept)
