@@ -1,6 +1,5 @@
 """Solvers on losses over label sets: trimming by labels, its certificate, and the paper's DCA."""
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -35,6 +34,7 @@ def objective(loss, C=10.0, **options):
 
 def convex_minimum(majoriser):
     """Return the minimum of the majoriser by an independent solver."""
+    cp = pytest.importorskip("cvxpy")
     X, sides = majoriser.design.X, majoriser.y
     W, b = cp.Variable((X.shape[1], sides.shape[1])), cp.Variable(sides.shape[1])
     losses = []
