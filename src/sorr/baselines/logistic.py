@@ -10,8 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from sorr.baselines.steps import not_converged
-from sorr.estimators.base import check_flag, check_verbose, restored
-from sorr.estimators.notices import NotConvergedWarning, warn
+from sorr.estimators.base import check_flag, check_verbose
+from sorr.estimators.label_sets import Labels
+from sorr.estimators.linear import Rows
+from sorr.estimators.notices import NotConvergedWarning
 from sorr.estimators.one_vs_rest import logistic_scores
 from sorr.estimators.progress import reporter
 from sorr.estimators.topk import TopKLinear
@@ -86,42 +88,24 @@ class BinaryRelevance(TopKLinear):
         self.tol = tol
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BinaryRelevance:
-        """Fit the model.
+    def _check_parameters(self) -> None:
+        as_inverse_ridge(self.C)
+        check_limits(self.tol, 1)
+        check_flag("fit_intercept", self.fit_intercept)
+        check_verbose(self.verbose)
 
-        If anything goes wrong, an interruption included, the estimator stays as it was.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-        y : array-like, frame, sparse matrix or list of sets
-            The labels of each row: an indicator of shape (n_samples, n_labels), a list with a
-            list, tuple or set of labels for each row, or one class for each row.
-        sample_weight : array-like of shape (n_samples,), optional
-            The mass of each row: a row of weight two is two copies of it.
-
-        Returns
-        -------
-        self
-        """
-        with restored(self):
-            C = as_inverse_ridge(self.C)
-            check_limits(self.tol, 1)
-            check_flag("fit_intercept", self.fit_intercept)
-            check_verbose(self.verbose)
-            rows, labels = self._label_rows(X, y, sample_weight)
-            scores = logistic_scores(
-                rows.X,
-                rows.y,
-                rows.weight,
-                C=C,
-                fit_intercept=self.fit_intercept,
-                tol=self.tol,
-                progress=reporter(type(self).__name__, self.verbose),
-            )
-            self._keep_labels(labels, scores.coef, scores.intercept)
-            warn([NotConvergedWarning(_UNFINISHED)] if scores.notices else [])
-        return self
+    def _learn_labels(self, rows: Rows, labels: Labels) -> list[Warning]:
+        scores = logistic_scores(
+            rows.X,
+            rows.y,
+            rows.weight,
+            C=as_inverse_ridge(self.C),
+            fit_intercept=self.fit_intercept,
+            tol=self.tol,
+            progress=reporter(type(self).__name__, self.verbose),
+        )
+        self._keep_labels(labels, scores.coef, scores.intercept)
+        return [NotConvergedWarning(_UNFINISHED)] if scores.notices else []
 
 
 class SoftmaxClassifier(TopKLinear):
@@ -184,49 +168,32 @@ class SoftmaxClassifier(TopKLinear):
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SoftmaxClassifier:
-        """Fit the model.
+    def _check_parameters(self) -> None:
+        check_limits(self.tol, self.max_iter)
+        check_flag("fit_intercept", self.fit_intercept)
 
-        If anything goes wrong, an interruption included, the estimator stays as it was.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            One class for each row.
-        sample_weight : array-like of shape (n_samples,), optional
-            The mass of each row: a row of weight two is two copies of it.
-
-        Returns
-        -------
-        self
-        """
-        with restored(self):
-            check_limits(self.tol, self.max_iter)
-            check_flag("fit_intercept", self.fit_intercept)
-            rows, labels = self._label_rows(X, y, sample_weight)
-            if labels.kind != "multiclass":
-                raise ValueError(
-                    "y holds sets of labels, and a softmax is over classes, of which each row has "
-                    "one; needed one class for each row: use BinaryRelevance or PairwiseRanking"
-                )
-            mass = len(rows.y) if rows.weight is None else float(rows.weight.sum())
-            model = LogisticRegression(
-                C=as_inverse_ridge(self.C) / mass,
-                fit_intercept=self.fit_intercept,
-                tol=self.tol,
-                max_iter=self.max_iter,
+    def _learn_labels(self, rows: Rows, labels: Labels) -> list[Warning]:
+        if labels.kind != "multiclass":
+            raise ValueError(
+                "y holds sets of labels, and a softmax is over classes, of which each row has "
+                "one; needed one class for each row: use BinaryRelevance or PairwiseRanking"
             )
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                model.fit(rows.X, labels.index, rows.weight)
-            coef, intercept = model.coef_, np.broadcast_to(model.intercept_, len(model.coef_))
-            if len(coef) == 1:
-                coef, intercept = (np.concatenate([-a, a]) / 2 for a in (coef, intercept))
-            self._keep_labels(labels, coef.T, intercept)
-            self.n_iter_ = max(int(model.n_iter_.max()), 1)
-            warn(not_converged(self, self.n_iter_ >= self.max_iter))
-        return self
+        mass = len(rows.y) if rows.weight is None else float(rows.weight.sum())
+        model = LogisticRegression(
+            C=as_inverse_ridge(self.C) / mass,
+            fit_intercept=self.fit_intercept,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(rows.X, labels.index, rows.weight)
+        coef, intercept = model.coef_, np.broadcast_to(model.intercept_, len(model.coef_))
+        if len(coef) == 1:
+            coef, intercept = (np.concatenate([-a, a]) / 2 for a in (coef, intercept))
+        self._keep_labels(labels, coef.T, intercept)
+        self.n_iter_ = max(int(model.n_iter_.max()), 1)
+        return not_converged(self, self.n_iter_ >= self.max_iter)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -8,10 +8,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 from sorr.baselines.steps import not_converged, warm_theta
-from sorr.estimators.base import check_choice, check_flag, restored
+from sorr.estimators.base import check_choice, check_flag
 from sorr.estimators.label_sets import Labels
 from sorr.estimators.linear import Rows
-from sorr.estimators.notices import warn
 from sorr.estimators.topk import TopKLinear
 from sorr.losses import LogSumExpPairwise, SigmoidPairwise
 from sorr.objectives import RankedRangeObjective
@@ -106,31 +105,10 @@ class PairwiseRanking(TopKLinear):
         self.max_iter = max_iter
         self.warm_start = warm_start
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PairwiseRanking:
-        """Fit the model.
-
-        If anything goes wrong, an interruption included, the estimator stays as it was.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-        y : array-like, frame, sparse matrix or list of sets
-            The labels of each row: an indicator of shape (n_samples, n_labels), a list with a
-            list, tuple or set of labels for each row, or one class for each row.
-        sample_weight : array-like of shape (n_samples,), optional
-            The mass of each row: a row of weight two is two copies of it.
-
-        Returns
-        -------
-        self
-        """
-        with restored(self):
-            check_choice("outputs", self.outputs, _OUTPUTS)
-            check_limits(self.tol, self.max_iter)
-            check_flag("warm_start", self.warm_start)
-            rows, labels = self._label_rows(X, y, sample_weight)
-            warn(self._learn_labels(rows, labels))
-        return self
+    def _check_parameters(self) -> None:
+        check_choice("outputs", self.outputs, _OUTPUTS)
+        check_limits(self.tol, self.max_iter)
+        check_flag("warm_start", self.warm_start)
 
     def _learn_labels(self, rows: Rows, labels: Labels) -> list[Warning]:
         is_linear = self.outputs == "linear"

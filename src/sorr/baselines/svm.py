@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from sorr.baselines.rounding import minimise_rounded
 from sorr.baselines.steps import not_converged, warm_theta
-from sorr.estimators.base import check_flag, check_verbose, restored
+from sorr.estimators.base import check_flag, check_verbose
 from sorr.estimators.label_sets import Labels
 from sorr.estimators.linear import Rows
-from sorr.estimators.notices import warn
 from sorr.estimators.progress import reporter
 from sorr.estimators.topk import TopKLinear
 from sorr.losses import Loss, MultilabelHinge, TopKSVM
@@ -53,31 +51,10 @@ class _LabelSVM(TopKLinear):
     def _losses_of(self, k: int) -> tuple[Loss, Callable[[float], Loss]]:
         """Return the loss, and what makes it round."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit the model.
-
-        If anything goes wrong, an interruption included, the estimator stays as it was.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-        y : array-like, frame, sparse matrix or list of sets
-            The labels of each row: an indicator of shape (n_samples, n_labels), a list with a
-            list, tuple or set of labels for each row, or one class for each row.
-        sample_weight : array-like of shape (n_samples,), optional
-            The mass of each row: a row of weight two is two copies of it.
-
-        Returns
-        -------
-        self
-        """
-        with restored(self):
-            check_limits(_FINE if self.tol is None else self.tol, self.max_iter)
-            check_flag("warm_start", self.warm_start)
-            check_verbose(self.verbose)
-            rows, labels = self._label_rows(X, y, sample_weight)
-            warn(self._learn_labels(rows, labels))
-        return self
+    def _check_parameters(self) -> None:
+        check_limits(_FINE if self.tol is None else self.tol, self.max_iter)
+        check_flag("warm_start", self.warm_start)
+        check_verbose(self.verbose)
 
     def _learn_labels(self, rows: Rows, labels: Labels) -> list[Warning]:
         loss, rounded = self._losses_of(int(self.k))

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from sorr.estimators.base import check_flag, check_verbose, restored
+from sorr.estimators.base import check_flag, check_verbose
 from sorr.estimators.label_sets import Labels
 from sorr.estimators.linear import FloatArray, Rows
-from sorr.estimators.notices import NotConvergedWarning, warn
+from sorr.estimators.notices import NotConvergedWarning
 from sorr.estimators.progress import reporter
 from sorr.estimators.set_decision import SetDecision
 from sorr.estimators.set_objective import Found, SetSoftmax, distinct_sets
@@ -136,30 +136,6 @@ class LabelSetClassifier(TopKLinear):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LabelSetClassifier:
-        """Fit the model.
-
-        If anything goes wrong, an interruption included, the estimator stays as it was.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-        y : array-like, frame, sparse matrix or list of sets
-            The labels of each row: an indicator of shape (n_samples, n_labels), a list with a
-            list, tuple or set of labels for each row, or one class for each row.
-        sample_weight : array-like of shape (n_samples,), optional
-            The mass of each row: a row of weight two is two copies of it.
-
-        Returns
-        -------
-        self
-        """
-        with restored(self):
-            self._check_parameters()
-            rows, labels = self._label_rows(X, y, sample_weight)
-            warn(self._learn_sets(rows, labels))
-        return self
-
     def _check_parameters(self) -> None:
         if not np.isfinite(as_inverse_ridge(self.C)):
             raise ValueError(
@@ -170,7 +146,7 @@ class LabelSetClassifier(TopKLinear):
         check_flag("warm_start", self.warm_start)
         check_verbose(self.verbose)
 
-    def _learn_sets(self, rows: Rows, labels: Labels) -> list[Warning]:
+    def _learn_labels(self, rows: Rows, labels: Labels) -> list[Warning]:
         sets, index = distinct_sets(labels.indicator)
         problem = SetSoftmax(rows.X, sets, index, rows.weight, float(self.C))
         reports = reporter(type(self).__name__, self.verbose)

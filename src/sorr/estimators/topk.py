@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from abc import abstractmethod
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +11,10 @@ from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import validate_data
 
+from sorr.estimators.base import restored
 from sorr.estimators.label_sets import Kind, Labels, indicator_like, labels_of
 from sorr.estimators.linear import FloatArray, LinearModel, Rows, check_length
+from sorr.estimators.notices import warn
 from sorr.losses.label_sets import is_top
 from sorr.metrics import topk_multilabel_accuracy
 from sorr.metrics.arguments import as_count
@@ -23,7 +26,7 @@ class TopKLinear(ClassifierMixin, LinearModel):
     """A linear score for each label; the k labels that score best are predicted.
 
     Targets are sets of labels, or one class for each row: see `labels_of`. A subclass has a
-    parameter `k`. Its `fit` calls `_label_rows`, learns, and calls `_keep_labels`.
+    parameter `k`, and a `_learn_labels` that ends with `_keep_labels`.
 
     Attributes
     ----------
@@ -35,6 +38,38 @@ class TopKLinear(ClassifierMixin, LinearModel):
 
     _kind: Kind
     """What the last fit was given as its target."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        If anything goes wrong, an interruption included, the estimator stays as it was.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+        y : array-like, frame, sparse matrix or list of sets
+            The labels of each row: an indicator of shape (n_samples, n_labels), a list with a
+            list, tuple or set of labels for each row, or one class for each row.
+        sample_weight : array-like of shape (n_samples,), optional
+            The mass of each row: a row of weight two is two copies of it.
+
+        Returns
+        -------
+        self
+        """
+        with restored(self):
+            self._check_parameters()
+            rows, labels = self._label_rows(X, y, sample_weight)
+            warn(self._learn_labels(rows, labels))
+        return self
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Refuse parameters that make no sense, before the data is looked at."""
+
+    @abstractmethod
+    def _learn_labels(self, rows: Rows, labels: Labels) -> list[Warning]:
+        """Learn, keep the scores, and return what is wrong with them."""
 
     def _label_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Labels]:
         """Return the rows that count, whose `y` is the indicator, and their labels."""

@@ -13,12 +13,10 @@ from sorr.estimators.base import (
     Task,
     check_choice,
     named_minima,
-    restored,
     said_of,
 )
 from sorr.estimators.label_sets import Labels, indicator_like
 from sorr.estimators.linear import FloatArray, Rows, check_length
-from sorr.estimators.notices import warn
 from sorr.estimators.one_vs_rest import LabelScores, logistic_scores, standardised_sum
 from sorr.estimators.progress import reporter
 from sorr.estimators.ranks import ends_of_rows
@@ -211,31 +209,10 @@ class TopKMultilabelClassifier(TopKLinear, RankedRangeLinear):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TopKMultilabelClassifier:
-        """Fit the model, and find the rows to leave out.
-
-        If anything goes wrong, an interruption included, the estimator stays as it was.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-        y : array-like, frame, sparse matrix or list of sets
-            The labels of each row: an indicator of shape (n_samples, n_labels), a list with a
-            list, tuple or set of labels for each row, or one class for each row.
-        sample_weight : array-like of shape (n_samples,), optional
-            The mass of each row: a row of weight two is two copies of it.
-
-        Returns
-        -------
-        self
-        """
-        with restored(self):
-            check_choice("loss", self.loss, _LOSSES)
-            check_choice("ranking", self.ranking, _RANKINGS)
-            check_choice("solver", self.solver, ("trim", "dca"))
-            rows, labels = self._label_rows(X, y, sample_weight)
-            warn(self._learn_labels(rows, labels))
-        return self
+    def _check_parameters(self) -> None:
+        check_choice("loss", self.loss, _LOSSES)
+        check_choice("ranking", self.ranking, _RANKINGS)
+        check_choice("solver", self.solver, ("trim", "dca"))
 
     def _learn_labels(self, rows: Rows, labels: Labels) -> list[Warning]:
         if not np.array_equal(getattr(self, "classes_", ()), labels.classes):
