@@ -1,5 +1,8 @@
-"""Data to try models on: wrong labels at known places."""
+"""Data to try models on: the paper's sets, toy sets, and wrong labels at known places."""
 
+from sorr.datasets.bayes import BayesClassifier, Gaussian
+from sorr.datasets.images import load_fashion_mnist, load_mnist
+from sorr.datasets.lookup import DATASETS, load_dataset
 from sorr.datasets.noise import (
     MNIST_FLIPS,
     Flipped,
@@ -8,12 +11,40 @@ from sorr.datasets.noise import (
     flip_pairs,
     flip_symmetric,
 )
+from sorr.datasets.tables import (
+    load_australian,
+    load_emotions,
+    load_monk,
+    load_phoneme,
+    load_scene,
+    load_splice,
+    load_titanic,
+    load_yeast,
+)
+from sorr.datasets.toys import load_toy, make_imbalanced, make_multimodal
 
 __all__ = [
+    "DATASETS",
     "MNIST_FLIPS",
+    "BayesClassifier",
     "Flipped",
+    "Gaussian",
     "flip_by_transition",
     "flip_labels",
     "flip_pairs",
     "flip_symmetric",
+    "load_australian",
+    "load_dataset",
+    "load_emotions",
+    "load_fashion_mnist",
+    "load_mnist",
+    "load_monk",
+    "load_phoneme",
+    "load_scene",
+    "load_splice",
+    "load_titanic",
+    "load_toy",
+    "load_yeast",
+    "make_imbalanced",
+    "make_multimodal",
 ]

@@ -1,0 +1,126 @@
+"""Arrays from the formats in which data sets are passed on, and the one in which we keep them.
+
+Readers take the content of a file. Where it is not as expected, they raise a `ValueError` whose
+sentence goes on after the name of the file.
+"""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "FloatTable",
+    "read_arff",
+    "read_csv",
+    "read_idx",
+    "read_keel",
+    "read_libsvm",
+    "read_rows",
+    "read_sequences",
+    "write_csv",
+]
+
+FloatTable = npt.NDArray[np.float64]
+_LETTERS = {"A": 1, "G": 2, "C": 3, "T": 4}
+
+
+def read_csv(content: bytes) -> FloatTable:
+    """Return the numbers below the header of a table of ours."""
+    _, _, body = content.partition(b"\n")
+    return read_rows(body, delimiter=",")
+
+
+def write_csv(header: tuple[str, ...], table: FloatTable) -> bytes:
+    """Return a table as text from which `read_csv` gets the same numbers, to the last bit."""
+    lines = [",".join(repr(value).removesuffix(".0") for value in row) for row in table.tolist()]
+    return "\n".join([",".join(header), *lines, ""]).encode("ascii")
+
+
+def read_rows(content: bytes, delimiter: str | None = None) -> FloatTable:
+    """Return the numbers of a file without header; white space is the default delimiter."""
+    if not content.strip():
+        raise ValueError("it holds no rows")
+    return np.loadtxt(io.BytesIO(content), delimiter=delimiter, comments="%", ndmin=2)
+
+
+def read_keel(content: bytes) -> FloatTable:
+    """Return all columns of a file of KEEL, in its order; all of them hold numbers."""
+    _, body = _split_header(content)
+    return read_rows(body, delimiter=",")
+
+
+def read_arff(content: bytes) -> FloatTable:
+    """Return the numeric columns of an ARFF file, and after them its labels.
+
+    Labels are the nominal columns, of 0 and 1 or of FALSE and TRUE. Both kinds keep their order.
+    """
+    header, body = _split_header(content)
+    kinds = [line for line in header if line.lower().startswith(b"@attribute")]
+    if body.lstrip().startswith(b"{"):
+        raise ValueError("its rows are sparse; needed rows of all values")
+    for token, number in ((b"true", b"1"), (b"false", b"0"), (b"'", b""), (b'"', b"")):
+        body = body.replace(token.upper(), number).replace(token, number)
+    table = read_rows(body, delimiter=",")
+    if table.shape[1] != len(kinds):
+        raise ValueError(f"it has {table.shape[1]} columns and {len(kinds)} attributes")
+    is_label = [kind.rstrip().endswith(b"}") for kind in kinds]
+    return table[:, np.argsort(is_label, kind="stable")]
+
+
+def _split_header(content: bytes) -> tuple[list[bytes], bytes]:
+    """Return the lines before the one that says @data, and all that comes after it."""
+    lines = content.splitlines(keepends=True)
+    for i, line in enumerate(lines):
+        if line.strip().lower() == b"@data":
+            return [line.strip() for line in lines[:i]], b"".join(lines[i + 1 :])
+    raise ValueError("it has no line @data")
+
+
+def read_libsvm(content: bytes, n_features: int) -> FloatTable:
+    """Return the features of a file of LIBSVM, where zeros are left out, and after them its label.
+
+    A line is a label and then, for each feature, its number, a colon and its value.
+    """
+    lines = [line.split() for line in content.splitlines() if line.strip()]
+    table = np.zeros((len(lines), n_features + 1))
+    for row, (label, *entries) in zip(table, lines, strict=True):
+        row[-1] = float(label)
+        for entry in entries:
+            number, _, value = entry.partition(b":")
+            if not 1 <= int(number) <= n_features:
+                raise ValueError(f"it has a feature {int(number)}; needed 1 to {n_features}")
+            row[int(number) - 1] = float(value)
+    return table
+
+
+def read_sequences(content: bytes) -> FloatTable:
+    """Return codes and label of the sequences of UCI's Splice that are free of ambiguous letters.
+
+    A line is a class, a name and a sequence, with commas between them. Letters are coded A = 1,
+    G = 2, C = 3, T = 4; the label is 1 for the class N, and -1 for EI and IE.
+    """
+    rows = []
+    for line in content.decode("ascii").splitlines():
+        if not line.strip():
+            continue
+        kind, _, letters = (cell.strip() for cell in line.split(","))
+        if kind not in ("N", "EI", "IE"):
+            raise ValueError(f"it has a row of class {kind!r}; needed N, EI or IE")
+        if set(letters) <= set(_LETTERS):
+            rows.append([*(_LETTERS[letter] for letter in letters), 1 if kind == "N" else -1])
+    return np.array(rows, dtype=np.float64)
+
+
+def read_idx(content: bytes) -> npt.NDArray[np.uint8]:
+    """Return the array of bytes in a file of the format idx, that of MNIST."""
+    if content[:3] != b"\0\0\x08" or len(content) < 4:
+        raise ValueError("it does not begin as an idx file of bytes does, with 00 00 08")
+    start = 4 + 4 * content[3]
+    shape = np.frombuffer(content[4:start], dtype=">u4").tolist()
+    values = np.frombuffer(content, dtype=np.uint8, offset=start)
+    if values.size != np.prod(shape, dtype=np.int64):
+        raise ValueError(f"it holds {values.size} values; needed those of shape {tuple(shape)}")
+    return values.reshape(shape)
