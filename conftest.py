@@ -2,4 +2,5 @@
 
 from importlib.util import find_spec
 
-collect_ignore_glob = [] if find_spec("matplotlib") else ["src/sorr/plots/*"]
+_NEEDS = {"src/sorr/plots/*": "matplotlib", "src/sorr/cli/*": "typer"}
+collect_ignore_glob = [files for files, package in _NEEDS.items() if not find_spec(package)]

@@ -8,6 +8,7 @@ _ROOMS = (
     "baselines",
     "datasets",
     "estimators",
+    "experiments",
     "losses",
     "metrics",
     "objectives",

@@ -58,7 +58,8 @@ def test_australian_is_the_same_at_uci_and_at_libsvm(network):
 
 
 @pytest.mark.parametrize(
-    ("name", "file"), [("phoneme", "phoneme"), ("australian-keel", "australian")]
+    ("name", "file"),
+    [("phoneme", "phoneme"), ("australian-keel", "australian"), ("titanic-keel", "titanic")],
 )
 def test_keel_packs_its_files(name, file, network):
     content = b"@relation x\n@attribute a real [1, 2208]\n@data\n2208.0, 0\n7, 1\n"

@@ -99,6 +99,13 @@ def test_australian_at_keel_has_lost_the_points_of_three_columns(real_files):
     np.testing.assert_allclose(alike, [0.69, 0.40, 0.30], atol=0.005)
 
 
+def test_titanic_at_keel_has_the_same_rows_in_another_order(real_files):
+    ours, keel = load_titanic(), load_titanic("keel", data_home=real_files)
+    assert not np.array_equal(ours.target, keel.target)
+    first, second = (sorted(map(tuple, np.column_stack([t.data, t.target]))) for t in (ours, keel))
+    assert first == second
+
+
 def test_an_unknown_variant_is_refused():
     with pytest.raises(ValueError, match="variant='openml'; needed 'uci' or 'keel'"):
         load_australian("openml")

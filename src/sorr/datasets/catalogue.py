@@ -82,6 +82,12 @@ _AUSTRALIAN = """\
 Australian credit approval (Statlog): 690 applications for a credit card, 14 attributes without \
 meaningful names, 1 = approved (307 rows), 0 = not approved (383). """
 
+_TITANIC = """\
+Titanic: 2201 people on board, 1 = survived (711), -1 = died (1490), and three attributes as \
+z-scores of codes. Class: -1.87 first, -0.923 second, 0.0214 third, 0.965 crew. Age: -0.228 adult, \
+4.38 child. Sex: 0.521 male, -1.92 female. Only 14 different rows of attributes occur, so that no \
+model has less than 20.9 % of errors on the whole. """
+
 TABLES: Mapping[str, Table] = MappingProxyType(
     {
         "monk": Table(
@@ -136,17 +142,26 @@ columns, and is not used here. 55 rows are exact copies of another one.
 """,
         ),
         "titanic": Table(
-            "titanic.csv",
+            "titanic_generated.csv",
             2201,
             ("Class", "Age", "Sex"),
             ("died", "survived"),
             "f76fc15e316100569f93558ca5b0353a54f8a750f7de3958bec64ce2a720e55d",
-            """\
-Titanic: 2201 people on board, 1 = survived (711), -1 = died (1490), and three attributes as \
-z-scores of codes. Class: -1.87 first, -0.923 second, 0.0214 third, 0.965 crew. Age: -0.228 adult, \
-4.38 child. Sex: 0.521 male, -1.92 female. Generated from the number of people of each kind: the \
-rows of KEEL's file in another order, in which each kind is spread evenly over the table. Only 14 \
-different rows of attributes occur, so that no model has less than 20.9 % of errors on the whole.
+            _TITANIC
+            + """\
+Generated from the number of people of each kind: the rows of KEEL's file, variant="keel", in \
+another order, in which each kind is spread evenly over the table.
+""",
+        ),
+        "titanic-keel": Table(
+            "titanic.csv",
+            2201,
+            ("Class", "Age", "Sex"),
+            ("died", "survived"),
+            "1b73a178ab35216ca5728c2155751b18c8ecd527f25eb91907859a3328b8d981",
+            _TITANIC
+            + """\
+Rows in the order of KEEL's file.
 """,
         ),
         "splice": Table(

@@ -105,6 +105,7 @@ SOURCES: Mapping[str, Mapping[str, Recipe]] = MappingProxyType(
             "KEEL": partial(_keel, name="phoneme"),
             "GitHub jbrownlee/Datasets": _phoneme_copy,
         },
+        "titanic-keel": {"KEEL": partial(_keel, name="titanic")},
         "splice": {"UCI and LIBSVM": _splice},
         "emotions": {
             "OpenML": partial(_openml, data_id=40589),

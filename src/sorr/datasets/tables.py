@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sorr.datasets.bunch import load_table
@@ -72,10 +73,8 @@ def load_australian(
     Bunch, or (data, target)
         Target: 1 = approved (307 rows), 0 = not (383).
     """
-    names = {"uci": "australian", "keel": "australian-keel"}
-    if variant not in names:
-        raise ValueError(f"variant={variant!r}; needed 'uci' or 'keel'")
-    return load_table(names[variant], return_X_y, as_frame, data_home, download)
+    name = _named({"uci": "australian", "keel": "australian-keel"}, variant)
+    return load_table(name, return_X_y, as_frame, data_home, download)
 
 
 def load_phoneme(
@@ -101,6 +100,7 @@ def load_phoneme(
 
 
 def load_titanic(
+    variant: str = "generated",
     *,
     return_X_y: bool = False,
     as_frame: bool = False,
@@ -109,13 +109,14 @@ def load_titanic(
 ) -> Any:
     """Return Titanic: the class, age and sex of 2201 people on board, and who survived.
 
-    Generated from the number of people of each kind, so that no file is needed. The rows are
-    those of KEEL's file in another order, in which each kind is spread evenly over the table.
-
     Parameters
     ----------
+    variant : {"generated", "keel"}, default="generated"
+        In which order. Generated from the number of people of each kind, no file is needed, and
+        each kind is spread evenly over the table. KEEL's file has the same rows in its own order,
+        which matters to whoever draws the very splits of somebody else.
     return_X_y, as_frame, data_home, download
-        As for `load_dataset`; the last two are of no effect.
+        As for `load_dataset`; the last two are of no effect if it is generated.
 
     Returns
     -------
@@ -129,7 +130,8 @@ def load_titanic(
     >>> X.shape, int((y == 1).sum())
     ((2201, 3), 711)
     """
-    return load_table("titanic", return_X_y, as_frame, data_home, download)
+    name = _named({"generated": "titanic", "keel": "titanic-keel"}, variant)
+    return load_table(name, return_X_y, as_frame, data_home, download)
 
 
 def load_splice(
@@ -218,3 +220,9 @@ def load_yeast(
         Target: an indicator of shape (2417, 14).
     """
     return load_table("yeast", return_X_y, as_frame, data_home, download)
+
+
+def _named(names: Mapping[str, str], variant: str) -> str:
+    if variant not in names:
+        raise ValueError(f"variant={variant!r}; needed {' or '.join(map(repr, names))}")
+    return names[variant]

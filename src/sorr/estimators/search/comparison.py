@@ -21,7 +21,8 @@ __all__ = ["Outcome", "compare_cells"]
 
 FloatArray = npt.NDArray[np.float64]
 _RULES = ("auto", "error", "smoothed")
-_FEW, _ROUNDS = 3, 3  # values of k, and rounds of a path that do for them
+_ROUNDS = 3  # of a path, for its cells to agree
+_MANY, _HASTE = 4, 2  # values of k, of which so many are neighbours that fewer rounds do
 
 
 class Outcome(NamedTuple):
@@ -99,8 +100,8 @@ def compare_cells(
 
 def _rounds(n_k: int, is_smooth: bool) -> int | None:
     """Return how often cells exchange solutions; those that differ in m and C agree at once."""
-    if n_k > _FEW:
-        return None
+    if n_k >= _MANY:
+        return None if is_smooth else _HASTE
     return _ROUNDS if is_smooth or n_k > 1 else 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from sorr.estimators.linear import Rows
 from sorr.estimators.search.comparison import compare_cells
 from sorr.solvers import Status
 
-__all__ = ["choose_and_fit"]
+__all__ = ["choose_and_fit", "fit_first"]
 
 _ALIKE = 1e-6  # raw predictions that differ by no more, relatively, are one
 _TRIES = 10  # cells that are fitted to all rows in search of a model that is not constant
@@ -25,7 +26,7 @@ def choose_and_fit(
     """Return the fitted attributes of a search.
 
     A cell next to the region of useless models can do well on the splits and be a constant model
-    on all rows. It is passed over, and its warnings with it; if ten are, the best is taken.
+    on all rows: see `fit_first`.
 
     Parameters
     ----------
@@ -42,21 +43,9 @@ def choose_and_fit(
     """
     y = column_or_1d(y)
     found = compare_cells(search, template, X, y, rows, is_classes)
-    models, notices = [], []
-    at = 0
-    for place, i in enumerate(found.ranking[:_TRIES]):
-        model = clone(template).set_params(**found.params[i])
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            model.fit(X, y, sample_weight=sample_weight)
-        models.append(model)
-        notices.append(caught)
-        if not _is_constant(model, X):
-            at = place
-            break
-    for notice in notices[at]:
-        warnings.warn(notice.message, stacklevel=3)
-    best, model = found.ranking[at], models[at]
+    params = [found.params[i] for i in found.ranking]
+    model, at = fit_first(template, params, X, y, sample_weight)
+    best = found.ranking[at]
     parameters = model.get_params()
     return {
         **{name: value for name, value in vars(model).items() if name not in parameters},
@@ -68,6 +57,39 @@ def choose_and_fit(
         "n_splits_": found.n_splits,
         "passed_over_": tuple(found.params[i] for i in found.ranking[:at]),
     }
+
+
+def fit_first(
+    template: Any, params: Sequence[Mapping[str, Any]], X: Any, y: Any, sample_weight: Any = None
+) -> tuple[Any, int]:
+    """Return the first model that is not constant, fitted, and its place among the parameters.
+
+    Ten are tried; if all are constant, the first one is taken. Only what is taken may warn.
+
+    Parameters
+    ----------
+    template : estimator
+        With the parameters that all share.
+    params : sequence of mapping
+        The rest of the parameters, from best to worst.
+    X, y, sample_weight
+        What to fit to.
+    """
+    models, notices = [], []
+    at = 0
+    for place, chosen in enumerate(params[:_TRIES]):
+        model = clone(template).set_params(**chosen)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(X, y, sample_weight=sample_weight)
+        models.append(model)
+        notices.append(caught)
+        if not _is_constant(model, X):
+            at = place
+            break
+    for notice in notices[at]:
+        warnings.warn(notice.message, stacklevel=4)
+    return models[at], at
 
 
 def _is_constant(model: Any, X: Any) -> bool:

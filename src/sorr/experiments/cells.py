@@ -1,0 +1,162 @@
+"""An experiment as data: the cells it measures, the tasks that measure them, and their seeds."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sorr.experiments.rows import Row
+
+__all__ = ["PROTOCOLS", "Cell", "Experiment", "Measured", "Plan", "Task", "seed_of"]
+
+PROTOCOLS = ("paper", "ours")
+
+
+class Cell(NamedTuple):
+    """One model on one split of one data set, by one protocol: what makes a row.
+
+    Attributes
+    ----------
+    protocol : {"paper", "ours"}
+        How the model is fitted and chosen.
+    dataset, model : str
+    setting : str
+        What else there is to vary, as in "logistic", "k=3" or "logistic m=0.1"; or nothing.
+    split : int
+        The number of the split, or of the run.
+    """
+
+    protocol: str
+    dataset: str
+    model: str
+    setting: str
+    split: int
+
+    def __str__(self) -> str:
+        return " ".join(str(part) for part in self if part != "")
+
+    @property
+    def seed(self) -> int:
+        """A seed made of the names of the data set and the split.
+
+        All models of a split share it, so that they are compared on the same folds, and adding a
+        model never changes another's numbers.
+        """
+        return seed_of(self.dataset, self.split)
+
+
+class Measured(NamedTuple):
+    """What came out of a cell.
+
+    Attributes
+    ----------
+    values : mapping of str to float
+        The measures of the experiment, in its units.
+    chosen : mapping
+        What was chosen, and on which data it was not: (C, k, m), a threshold.
+    objective, gap : float
+        Of the last fit: its value, and the certified distance from the minimum of its last convex
+        problem; NaN where there is none.
+    status : str
+        How the solver ended.
+    """
+
+    values: Mapping[str, float]
+    chosen: Mapping[str, Any] = {}
+    objective: float = float("nan")
+    gap: float = float("nan")
+    status: str = ""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Some cells that share work, and the function that measures them.
+
+    Attributes
+    ----------
+    measure : callable
+        Takes the cells that are wanted and yields each with what was `Measured`, as soon as it is
+        there. A function of a module, or a `functools.partial` of one: it may run elsewhere.
+    cells : tuple of Cell
+    cost : float
+        About how long it takes, in any unit: for the time that is left.
+    """
+
+    measure: Callable[[tuple[Cell, ...]], Iterable[tuple[Cell, Measured]]]
+    cells: tuple[Cell, ...]
+    cost: float = 1.0
+
+
+class Plan(NamedTuple):
+    """How much of an experiment is wanted.
+
+    Attributes
+    ----------
+    protocols : tuple of str
+    splits : int
+        How many splits, or runs.
+    quick : bool
+        Whether to take less of everything: less than a minute.
+    """
+
+    protocols: tuple[str, ...] = PROTOCOLS
+    splits: int = 10
+    quick: bool = False
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What to measure, and how to look at it.
+
+    Attributes
+    ----------
+    name : str
+        As it is typed: "table1".
+    title : str
+        What it shows, in a line.
+    measures : tuple of str
+        The names of the values in a row.
+    tasks : callable
+        Of a `Plan`: all that is to be measured.
+    view : callable
+        Of the rows in the order of the tasks, the plan and a folder: writes tables and figures
+        there and returns their paths. It fits nothing.
+    splits, quick_splits : int
+        How many splits by default.
+    protocols : tuple of str
+        Those it can follow.
+    rows : str
+        The experiment whose rows it looks at, with the same tasks and measures; by default itself.
+    """
+
+    name: str
+    title: str
+    measures: tuple[str, ...]
+    tasks: Callable[[Plan], list[Task]]
+    view: Callable[[list[Row], Plan, Path], list[Path]]
+    splits: int = 10
+    quick_splits: int = 1
+    protocols: tuple[str, ...] = field(default=PROTOCOLS)
+    rows: str = ""
+
+    def plan(
+        self, protocols: tuple[str, ...] = PROTOCOLS, splits: int | None = None, quick: bool = False
+    ) -> Plan:
+        """Return what is wanted of this experiment, with its own defaults."""
+        known = tuple(protocol for protocol in protocols if protocol in self.protocols)
+        default = self.quick_splits if quick else self.splits
+        return Plan(known or self.protocols, default if splits is None else splits, quick)
+
+
+def seed_of(*names: object) -> int:
+    """Return a seed made of names: the same on every machine, whatever else is run.
+
+    Examples
+    --------
+    >>> seed_of("monk", 3)
+    2883960062
+    """
+    return zlib.crc32(" ".join(map(str, names)).encode())

@@ -1,0 +1,208 @@
+"""Tables beside the printed ones: printed, by the paper's protocol, ours, and the differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sorr.experiments.cells import Plan
+from sorr.experiments.pages import markdown, write_csv, write_text
+from sorr.experiments.rows import Row
+
+__all__ = ["Line", "Table", "paired"]
+
+_MISSED = "†"
+
+
+class Line(NamedTuple):
+    """A line of a table: a model under a setting on a data set, and what the paper prints.
+
+    Attributes
+    ----------
+    dataset, setting, model : str
+        As in the cells.
+    printed, printed_spread : float or None
+        The mean and the standard deviation in the paper; None if it prints none.
+    measure : str or None
+        The value to read in the rows; None for the one of the table.
+    label : str
+        What stands in the table for `setting`, if something else.
+    """
+
+    dataset: str
+    setting: str
+    model: str
+    printed: float | None = None
+    printed_spread: float | None = None
+    measure: str | None = None
+    label: str = ""
+
+
+class Difference(NamedTuple):
+    """A mean difference over splits, its standard error, and over how many."""
+
+    mean: float
+    error: float
+    splits: int
+
+
+def paired(first: dict[int, float], second: dict[int, float]) -> Difference:
+    """Return the mean difference over the splits that both have, with its standard error.
+
+    Examples
+    --------
+    >>> paired({0: 3.0, 1: 5.0, 2: 9.0}, {0: 1.0, 1: 2.0})
+    Difference(mean=2.5, error=0.5, splits=2)
+    """
+    gaps = np.array([first[split] - second[split] for split in sorted(first.keys() & second)])
+    if not gaps.size:
+        return Difference(math.nan, math.nan, 0)
+    error = float(gaps.std(ddof=1)) / math.sqrt(gaps.size) if gaps.size > 1 else math.nan
+    return Difference(float(gaps.mean()), error, int(gaps.size))
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the paper, and what was measured beside it.
+
+    Attributes
+    ----------
+    name, title : str
+    lines : callable
+        Of a `Plan`, the lines.
+    measure : str
+        Which value of the rows, in per cent.
+    baseline : str
+        The model that others are compared with, split by split.
+    lower_is_better : bool
+    setting : str
+        The head of the column of settings.
+    notes : callable
+        Of the records: sentences that go below the table.
+    """
+
+    name: str
+    title: str
+    lines: Callable[[Plan], Iterable[Line]]
+    measure: str
+    baseline: str
+    lower_is_better: bool
+    setting: str
+    notes: Callable[[Sequence[dict[str, Any]]], Sequence[str]] = lambda _: ()
+
+    def records(self, rows: Sequence[Row], plan: Plan) -> list[dict[str, Any]]:
+        """Return a record of numbers for each line that something was measured for."""
+        held = _by_line(rows)
+        found = [self._record(line, held) for line in self.lines(plan)]
+        return [record for record in found if record["paper_splits"] or record["ours_splits"]]
+
+    def write(self, rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
+        """Write the table as Markdown and as CSV, and return both paths; none if it is empty."""
+        records = self.records(rows, plan)
+        if not records:
+            return []
+        words = [f"# {self.title}", "", *self._preface(records, plan), "", self._table(records)]
+        words += [f"- {note}" for note in self.notes(records)]
+        return [
+            write_text(folder / f"{self.name}.md", "\n".join(words).rstrip() + "\n"),
+            write_csv(folder / f"{self.name}.csv", records),
+        ]
+
+    def _record(self, line: Line, held: dict[tuple[str, ...], dict[int, Row]]) -> dict[str, Any]:
+        measure, printed = line.measure or self.measure, line.printed
+        record: dict[str, Any] = {
+            "dataset": line.dataset,
+            "setting": line.label or line.setting,
+            "model": line.model,
+            "printed": printed,
+            "printed_spread": line.printed_spread,
+        }
+        for protocol in ("paper", "ours"):
+            own, base = (
+                {
+                    split: row[measure]
+                    for split, row in held.get(
+                        (protocol, line.dataset, model, line.setting), {}
+                    ).items()
+                }
+                for model in (line.model, self.baseline)
+            )
+            values = np.array(list(own.values()))
+            mean = float(values.mean()) if len(values) else math.nan
+            gain = paired(own, base)
+            record |= {
+                protocol: mean,
+                f"{protocol}_spread": float(values.std(ddof=1)) if len(values) > 1 else math.nan,
+                f"{protocol}_splits": len(values),
+                f"{protocol}_minus_printed": mean - (math.nan if printed is None else printed),
+                f"{protocol}_minus_{self.baseline}": gain.mean,
+                f"{protocol}_minus_{self.baseline}_error": gain.error,
+            }
+        return record | {"reached": self._is_reached(record)}
+
+    def _is_reached(self, record: dict[str, Any]) -> bool | None:
+        """Tell whether ours is at least as good as printed, to the digits that are printed."""
+        gap = record["ours_minus_printed"]
+        if math.isnan(gap):
+            return None
+        return bool(round(gap if self.lower_is_better else -gap, 2) <= 0)
+
+    def _preface(self, records: Sequence[dict[str, Any]], plan: Plan) -> list[str]:
+        names = [f"{protocol}_splits" for protocol in ("paper", "ours")]
+        counts = {record[name] for record in records for name in names} - {0}
+        of = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
+        splits = "split" if of == "1" else "splits"
+        quick = " A quick run: too little of everything to say anything." if plan.quick else ""
+        return [
+            f"Per cent, mean (standard deviation) over {of} {splits}.{quick} Differences "
+            f"to {self.baseline} are split by split within the same protocol, with their standard "
+            f"error in brackets. {_MISSED} marks what is printed and ours does not reach."
+        ]
+
+    def _table(self, records: Sequence[dict[str, Any]]) -> str:
+        base = self.baseline
+        header = ["data set", self.setting, "model", "printed", "paper's protocol"]
+        header += ["- printed", f"- {base}", "ours", "- printed", f"- {base}"]
+        lines = []
+        for record in records:
+            line = [record["dataset"], record["setting"], record["model"]]
+            line.append(_spread(record["printed"], record["printed_spread"]))
+            for protocol in ("paper", "ours"):
+                missed = protocol == "ours" and record["reached"] is False
+                line += [
+                    _spread(record[protocol], record[f"{protocol}_spread"]),
+                    _signed(record[f"{protocol}_minus_printed"]) + (_MISSED if missed else ""),
+                    ""
+                    if record["model"] == base
+                    else _signed(
+                        record[f"{protocol}_minus_{base}"],
+                        record[f"{protocol}_minus_{base}_error"],
+                    ),
+                ]
+            lines.append(line)
+        return markdown(header, lines)
+
+
+def _by_line(rows: Iterable[Row]) -> dict[tuple[str, ...], dict[int, Row]]:
+    held: dict[tuple[str, ...], dict[int, Row]] = {}
+    for row in rows:
+        key = row["protocol"], row["dataset"], row["model"], row["setting"]
+        held.setdefault(key, {})[row["split"]] = row
+    return held
+
+
+def _spread(mean: float | None, spread: float | None) -> str:
+    if mean is None or math.isnan(mean):
+        return ""
+    return f"{mean:.2f}" + ("" if spread is None or math.isnan(spread) else f" ({spread:.2f})")
+
+
+def _signed(mean: float, error: float = math.nan) -> str:
+    if math.isnan(mean):
+        return ""
+    return f"{mean:+.2f}" + ("" if math.isnan(error) else f" ({error:.2f})")

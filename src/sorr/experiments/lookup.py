@@ -1,0 +1,43 @@
+"""Experiments by name; the file of each is loaded on first use."""
+
+from __future__ import annotations
+
+import difflib
+from importlib import import_module
+
+from sorr.experiments.cells import Experiment
+
+__all__ = ["EXPERIMENTS", "get_experiment"]
+
+_FILES = {
+    "table1": "table1",
+    "table2": "table2",
+    "table3": "table3",
+    "table-ap": "table_ap",
+    "fig-illustration": "fig_illustration",
+    "fig-interpretation": "fig_interpretation",
+    "fig-toy": "fig_toy",
+    "fig-toy-outliers": "fig_toy_outliers",
+    "fig-tendency": "fig_tendency",
+    "fig-classwise": "fig_classwise",
+    "calibration": "calibration",
+    "time": "time",
+}
+EXPERIMENTS = tuple(_FILES)
+"""The names of all experiments, in the order of the paper."""
+
+
+def get_experiment(name: str) -> Experiment:
+    """Return an experiment by its name.
+
+    Examples
+    --------
+    >>> get_experiment("table1").measures
+    ('error',)
+    """
+    if name not in _FILES:
+        close = difflib.get_close_matches(name, EXPERIMENTS, cutoff=0.5)
+        hint = f"did you mean {close[0]!r}?" if close else f"needed one of {', '.join(_FILES)}"
+        raise ValueError(f"there is no experiment {name!r}; {hint}")
+    found: Experiment = import_module(f"sorr.experiments.{_FILES[name]}").EXPERIMENT
+    return found

@@ -1,0 +1,176 @@
+"""What a run keeps: one line of a CSV file for each finished cell, written at once."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, BinaryIO
+
+__all__ = ["KEY", "RefusedError", "Row", "RowFile", "exclusive"]
+
+Row = dict[str, Any]
+
+KEY = ("protocol", "dataset", "model", "setting", "split")
+_KEPT = ("seed", "chosen", "objective", "gap", "status", "seconds", "versions")
+_NUMBERS = ("objective", "gap", "seconds")
+
+
+class RefusedError(RuntimeError):
+    """A folder of rows that this run must not write to: the message says why, and the way out."""
+
+
+class RowFile:
+    """Rows on disk that are only ever added to.
+
+    A row is one line, and one write to the end of the file, so that several processes may add
+    rows, and a process that is killed leaves whole rows behind, or at worst the beginning of one:
+    nobody reads that, the next row takes its place, and its cell is measured again.
+
+    Parameters
+    ----------
+    path : Path
+        A CSV file; made with the first row.
+    measures : sequence of str
+        The names of what is measured: columns of numbers.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> file = RowFile(Path(folder.name) / "rows.csv", ["error"])
+    >>> cell = {"protocol": "ours", "dataset": "monk", "model": "average", "split": 0}
+    >>> file.add({**cell, "error": 0.25, "chosen": {"C": 10.0}})
+    >>> file.read()[0]["error"], file.read()[0]["chosen"]
+    (0.25, {'C': 10.0})
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, path: Path, measures: Sequence[str]) -> None:
+        self.path, self.measures = path, tuple(measures)
+        self.columns = (*KEY, *self.measures, *_KEPT)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Append a row; nothing else can come in between its bytes."""
+        line = _line([_written(row.get(column)) for column in self.columns])
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a+b", buffering=0) as file, _locked(file.fileno()):
+            if _cut_torn_line(file) == 0:
+                line = _line(self.columns) + line
+            left = line.encode()
+            while left:  # once, unless the disk is nearly full
+                left = left[file.write(left) :]
+            os.fsync(file.fileno())
+
+    def read(self) -> list[Row]:
+        """Return all rows; of those for the same cell the first.
+
+        Raises
+        ------
+        RefusedError
+            If the file has other columns.
+        """
+        held = self.path.read_bytes() if self.path.exists() else b""
+        header, *lines = held[: held.rfind(b"\n") + 1].decode().split("\n")
+        columns = _fields(header)
+        if lines and columns != list(self.columns):
+            raise RefusedError(
+                f"{self.path} has the columns {', '.join(columns)}; needed "
+                f"{', '.join(self.columns)}: it is of another version of this experiment, so "
+                "write to another folder"
+            )
+        found: dict[tuple[Any, ...], Row] = {}
+        for fields in map(_fields, lines):
+            if len(fields) == len(self.columns):
+                row = self._row(dict(zip(self.columns, fields, strict=True)))
+                found.setdefault(tuple(row[name] for name in KEY), row)
+        return list(found.values())
+
+    def _row(self, fields: Mapping[str, str]) -> Row:
+        row: Row = dict(fields)
+        for name in (*self.measures, *_NUMBERS):
+            row[name] = float(fields[name] or "nan")
+        for name in ("chosen", "versions"):
+            row[name] = json.loads(fields[name] or "{}")
+        return row | {"split": int(fields["split"]), "seed": int(fields["seed"] or 0)}
+
+
+def _written(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, Real) and not isinstance(value, Integral):
+        return repr(float(value))  # NumPy's own floats would say so
+    if isinstance(value, Mapping):
+        return json.dumps(value, sort_keys=True, default=lambda array: array.tolist())
+    text = str(value)
+    if "\n" in text or "\r" in text:
+        raise ValueError(f"a row is one line; given {text!r}, needed a text without line breaks")
+    return text
+
+
+def _line(fields: Sequence[str]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(fields)
+    return text.getvalue()
+
+
+def _fields(line: str) -> list[str]:
+    """Return the fields of a line, and none of one that is no longer whole."""
+    try:
+        return next(csv.reader([line], strict=True), [])
+    except csv.Error:
+        return []
+
+
+def _cut_torn_line(file: BinaryIO) -> int:
+    """Cut off what a process that was killed left of a row, and return how long the file is."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - 1, 0))
+    if file.read(1) in (b"\n", b""):
+        return size
+    file.seek(0)
+    return file.truncate(file.read().rfind(b"\n") + 1)
+
+
+@contextmanager
+def _locked(handle: int, *, wait: bool = True) -> Iterator[None]:
+    """Hold a file against other processes, where the system knows how to."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows, where one write is all there is
+        yield
+        return
+    fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    try:
+        yield
+    finally:
+        fcntl.flock(handle, fcntl.LOCK_UN)
+
+
+@contextmanager
+def exclusive(folder: Path) -> Iterator[None]:
+    """Hold a folder for one run; a second one is refused.
+
+    The file ".lock" stays: were it removed, one run could hold the removed file while another
+    holds a new one.
+
+    Raises
+    ------
+    RefusedError
+        If another run writes there.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as held:
+        lock = held.enter_context((folder / ".lock").open("ab"))
+        try:
+            held.enter_context(_locked(lock.fileno(), wait=False))
+        except BlockingIOError:
+            raise RefusedError(
+                f"another run writes to {folder}; wait until it ends, or pass another folder"
+            ) from None
+        yield
