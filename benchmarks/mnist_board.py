@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from benchmarks.published import MNIST
 from benchmarks.rows import Row, spread
+from sorr.experiments.published import MNIST
 
 __all__ = ["board"]
 

@@ -11,37 +11,22 @@ import argparse
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
-import numpy as np
 from joblib import Parallel, delayed
-from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from benchmarks import scorers
-from benchmarks.noise import seed_of
 from benchmarks.rows import Row, keep, read, tell
-from benchmarks.scorers import CANDIDATES, SCORERS, Part, best, fit_both, fit_margins, fit_path
-from benchmarks.tables import read_table
 from benchmarks.topk_board import board
-from sorr.metrics import average_precision, topk_multilabel_accuracy
+from sorr.experiments.multilabel_ours import Contest
+from sorr.experiments.multilabel_scorers import PEER, SCORERS
+from sorr.experiments.multilabel_splits import Split, our_split
 
 __all__ = ["report"]
 
 DATA = ("emotions", "scene", "yeast")
 KS = (1, 2, 3, 4, 5)
-PEER = "LR"  # fitted in every run, since times are shares of its time
 Key = tuple[str, int, str, int]
-
-
-class Split(NamedTuple):
-    """The three parts of a table, standardised by the first."""
-
-    train: Part
-    validation: Part
-    test: Part
 
 
 def options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -99,76 +84,16 @@ def piece(chosen: argparse.Namespace, data: str, split: int, done: set[Key]) -> 
     begin = time.perf_counter()
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for row in Contest(draw(data, split)).rows(cells):
+        for row in measure(our_split(data, split), cells):
             found.append({"data": data, "split": split, **row})
             keep(chosen.out, found[-1])
     tell(f"{data} {split}: {len(cells)} cells, {time.perf_counter() - begin:.1f} s")
     return found
 
 
-def draw(data: str, split: int) -> Split:
-    X, Y, _ = read_table(data)
-    order = np.random.default_rng(seed_of(data, split)).permutation(len(X))
-    train, validation, test = np.split(order, [len(X) // 2, len(X) * 3 // 4])
-    scaler = StandardScaler().fit(X[train])
-    return Split(*(Part(scaler.transform(X[some]), Y[some]) for some in (train, validation, test)))
-
-
-class Contest:
-    """All methods on one split, each fitted once however often it is asked for."""
-
-    def __init__(self, split: Split) -> None:
-        self.split = split
-        self.paths: dict[tuple[str, int | None], scorers.Path] = {}
-
-    def path(self, method: str, k: int) -> scorers.Path:
-        scorer = SCORERS[method]
-        name = method, k if scorer.follows_k else None
-        if name not in self.paths:
-            self.paths[name] = fit_path(scorer, k, self.split.train)
-        return self.paths[name]
-
-    def rows(self, cells: Sequence[tuple[str, int]]) -> Iterator[Row]:
-        for method, k in cells:
-            row = self.sum_of_two(k) if method == "subset+logistic" else self.single(method, k)
-            yield {"method": method, "k": k, "peer": self.path(PEER, k).seconds, **row}
-
-    def on_validation(self, method: str, k: int) -> tuple[list[float], list[float]]:
-        """Return accuracy and average precision of every candidate."""
-        scorer, models, rows = SCORERS[method], self.path(method, k).models, self.split.validation
-        return (
-            [scorer.accuracy(model, rows, k) for model in models],
-            [scorer.precision(model, rows) for model in models],
-        )
-
-    def single(self, method: str, k: int) -> Row:
-        scorer, path = SCORERS[method], self.path(method, k)
-        accuracies, precisions = self.on_validation(method, k)
-        by_accuracy, by_precision = best(accuracies), best(precisions)
-        return {
-            "seconds": path.seconds,
-            "C": scorer.factor * CANDIDATES[by_accuracy],
-            "accuracy": scorer.accuracy(path.models[by_accuracy], self.split.test, k),
-            "precision": scorer.precision(path.models[by_precision], self.split.test),
-            "validation": accuracies,
-            "validation_precision": precisions,
-        }
-
-    def sum_of_two(self, k: int) -> Row:
-        """Choose C for each of the two scores by itself, then fit their sum."""
-        scorer, (train, validation, test) = SCORERS["subset+logistic"], self.split
-        begin = time.process_time()
-        raws = [validation.X @ fit.coef + fit.intercept for fit in fit_margins(k, train)]
-        measures = partial(topk_multilabel_accuracy, k=k), average_precision
-        ours = [best([measure(validation.Y, raw) for raw in raws]) for measure in measures]
-        peers = [best(found) for found in self.on_validation(PEER, k)]
-        pairs = [(CANDIDATES[i], CANDIDATES[j]) for i, j in zip(ours, peers, strict=True)]
-        models = [fit_both(k, *pair, train) for pair in pairs]
-        return {
-            "seconds": self.path(PEER, k).seconds + time.process_time() - begin,
-            "C": pairs[0],
-            "accuracy": scorer.accuracy(models[0], test, k),
-            "precision": scorer.precision(models[1], test),
-            "validation": [scorer.accuracy(models[0], validation, k)],
-            "validation_precision": [scorer.precision(models[1], validation)],
-        }
+def measure(split: Split, cells: Sequence[tuple[str, int]]) -> Iterator[Row]:
+    contest = Contest(split)
+    for method, k in cells:
+        found = contest.outcome(method, k)._asdict()
+        del found["model"]
+        yield {"method": method, "k": k, "peer": contest.path(PEER, k).seconds, **found}

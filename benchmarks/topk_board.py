@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from benchmarks.published import AVERAGE_PRECISION, MULTILABEL, Printed
 from benchmarks.rows import Row, spread
+from sorr.experiments.multilabel_scorers import PEER, SUM
+from sorr.experiments.published import AVERAGE_PRECISION, MULTILABEL, Printed
 
 __all__ = ["board"]
 
-PEER = "LR"
-SUM, SETS = "subset+logistic", "label sets"
+SETS = "label sets"
 ENOUGH, BELOW = 12 / 15, 0.3  # share of cells that should be at least the peer's; points below it
 AHEAD, CELLS_AHEAD = 2.0, (("yeast", 4), ("yeast", 5))
 
