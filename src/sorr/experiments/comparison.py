@@ -205,4 +205,5 @@ def _spread(mean: float | None, spread: float | None) -> str:
 def _signed(mean: float, error: float = math.nan) -> str:
     if math.isnan(mean):
         return ""
-    return f"{mean:+.2f}" + ("" if math.isnan(error) else f" ({error:.2f})")
+    rounded = round(mean, 2) + 0.0  # never minus zero
+    return f"{rounded:+.2f}" + ("" if math.isnan(error) else f" ({error:.2f})")

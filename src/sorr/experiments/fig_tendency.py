@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +19,14 @@ from sorr.experiments.aggregates_ours import Parts, parts_of
 from sorr.experiments.aggregates_paper import released_error
 from sorr.experiments.cells import Cell, Experiment, Measured, Plan, Task
 from sorr.experiments.pages import write_csv, write_figure
-from sorr.experiments.published import AGGREGATE_SETTINGS, AGGREGATES
+from sorr.experiments.published import AGGREGATE_SETTINGS
 from sorr.experiments.rows import Row
 from sorr.objectives import RankedRangeObjective
-from sorr.solvers import grid, solve_path
+from sorr.solvers import solve_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["EXPERIMENT"]
 
@@ -43,7 +44,7 @@ _BUDGET = 0.3  # of the slack of the robust maximum, over the root of the number
 def _tasks(plan: Plan) -> list[Task]:
     return [
         Task(
-            partial(_measure_ours if protocol == "ours" else _measure_paper, quick=plan.quick),
+            _measure_ours if protocol == "ours" else partial(_measure_paper, quick=plan.quick),
             _cells(protocol, data, loss, split, plan),
             cost={"monk": 1.0, "australian": 1.5, "phoneme": 4.0, "splice": 4.0}[data],
         )
@@ -66,9 +67,7 @@ def _share_of(setting: str) -> float:
     return float(setting.partition("m=")[2].removesuffix("k") or 0)
 
 
-def _measure_ours(
-    cells: tuple[Cell, ...], *, quick: bool = False
-) -> Iterator[tuple[Cell, Measured]]:
+def _measure_ours(cells: tuple[Cell, ...]) -> Iterator[tuple[Cell, Measured]]:
     """Yield the errors of all m, fitted together, and of the lines across."""
     data, split, loss = cells[0].dataset, cells[0].split, cells[0].setting.split()[0]
     parts, printed = parts_of(data, split), AGGREGATE_SETTINGS[data][loss]
@@ -130,13 +129,20 @@ def _measure_paper(
 
 def _view(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
     """Draw a panel for each data set and loss, and write the means that are drawn."""
+    records = _records(rows)
+    return [
+        write_figure(folder / "fig-tendency.png", _figure(records)),
+        write_csv(folder / "fig-tendency.csv", records),
+    ]
+
+
+def _figure(records: list[dict[str, Any]]) -> Figure:
     from sorr.plots.canvas import need_matplotlib
 
     plt = need_matplotlib("fig-tendency")
-    records = _records(rows)
     data = [name for name in _DATA if any(r["dataset"] == name for r in records)]
     figure, axes = plt.subplots(
-        2, len(data), figsize=(2.6 * len(data) + 0.6, 5.6), layout="constrained", squeeze=False
+        2, len(data), figsize=(2.6 * len(data) + 0.6, 5.8), layout="constrained", squeeze=False
     )
     for line, loss in enumerate(_LOSSES):
         for column, name in enumerate(data):
@@ -146,16 +152,12 @@ def _view(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
         axes[line, 0].set_ylabel("test error in %")
     for ax in axes[-1]:
         ax.set_xlabel("m, as a share of k")
-    handles = {
-        h.get_label(): h for ax in axes.flat for h in ax.get_lines() if h.get_label()[0] != "_"
-    }
+    drawn = [line for ax in axes.flat for line in ax.get_lines()]
+    handles = {line.get_label(): line for line in drawn}
     figure.legend(
-        handles=list(handles.values()), loc="outside lower center", ncols=4, frameon=False
+        handles=list(handles.values()), loc="outside lower center", ncols=3, frameon=False
     )
-    return [
-        write_figure(folder / "fig-tendency.png", figure),
-        write_csv(folder / "fig-tendency.csv", records),
-    ]
+    return cast("Figure", figure)
 
 
 def _records(rows: list[Row]) -> list[dict[str, Any]]:
@@ -184,60 +186,59 @@ def _standard_error(errors: list[float]) -> float:
 
 
 def _panel(ax: Axes, records: list[dict[str, Any]]) -> None:
-    """Draw the curves of both protocols and the lines across; those off the scale are named."""
-    from sorr.plots.canvas import CLASS_COLOURS, INK, KEPT, tidy
+    """Draw the curves of both protocols, and the others as lines across where they fit."""
+    from sorr.plots.canvas import tidy
 
+    if not records:
+        ax.set_axis_off()
+        return
     tidy(ax)
-    styles = {
+    curves = [r for r in records if r["model"] == "AoRR"]
+    shown = "ours" if any(r["protocol"] == "ours" for r in records) else "paper"
+    lines = [r for r in records if r["model"] != "AoRR" and r["protocol"] == shown]
+    near = [r["error"] for r in [*curves, *lines] if r["model"] in ("AoRR", "average", "AT_k")]
+    top = max(near) + 1.5
+    for protocol in ("paper", "ours"):
+        _draw_curve(ax, protocol, [r for r in curves if r["protocol"] == protocol])
+    _draw_lines(ax, [r for r in lines if r["error"] <= top])
+    above = ", ".join(f"{r['model']} {r['error']:.1f}" for r in lines if r["error"] > top)
+    if above:
+        place: dict[str, Any] = {"transform": ax.transAxes, "ha": "right", "va": "top"}
+        ax.text(0.98, 0.99, f"above: {above}", fontsize=7.5, **place)
+    ax.set_ylim(min(r["error"] for r in [*curves, *lines]) - 0.8, top + 0.6)
+
+
+def _draw_curve(ax: Axes, protocol: str, points: list[dict[str, Any]]) -> None:
+    """Draw the error against m, with a band of one standard error."""
+    from sorr.plots.canvas import CLASS_COLOURS, KEPT
+
+    if not points:
+        return
+    colour, marker, style, name = {
+        "ours": (KEPT, "o", "-", "AoRR, ours"),
+        "paper": (CLASS_COLOURS[4], "s", ":", "AoRR, paper's protocol"),
+    }[protocol]
+    points = sorted(points, key=lambda r: float(r["m_over_k"]))
+    x, y, error = (
+        np.array([r[column] for r in points]) for column in ("m_over_k", "error", "standard_error")
+    )
+    ax.fill_between(x, y - error, y + error, color=colour, alpha=0.15, linewidth=0)
+    ax.plot(x, y, color=colour, marker=marker, markersize=4, linestyle=style, label=name)
+
+
+def _draw_lines(ax: Axes, records: list[dict[str, Any]]) -> None:
+    from sorr.plots.canvas import CLASS_COLOURS, INK
+
+    styles: dict[str, tuple[str, Any]] = {
         "average": (INK, (0, (5, 2))),
         "AT_k": (CLASS_COLOURS[1], (0, (1, 1))),
         "robust maximum": (CLASS_COLOURS[2], (0, (3, 1, 1, 1))),
         "maximum": (CLASS_COLOURS[3], "-."),
     }
-    looks = {"ours": (KEPT, "o", "-"), "paper": (CLASS_COLOURS[4], "s", ":")}
-    curve = [r["error"] for r in records if r["model"] == "AoRR"]
-    top = max([*curve, *(r["error"] for r in records if r["model"] in ("average", "AT_k"))]) + 1.5
-    low = min(r["error"] for r in records) - 0.8
-    for protocol, (colour, marker, style) in looks.items():
-        own = sorted(
-            (r for r in records if r["model"] == "AoRR" and r["protocol"] == protocol),
-            key=lambda r: float(r["m_over_k"]),
-        )
-        if own:
-            x, y, e = (
-                np.array([r[name] for r in own]) for name in ("m_over_k", "error", "standard_error")
-            )
-            ax.fill_between(x, y - e, y + e, color=colour, alpha=0.15, linewidth=0)
-            name = "ours" if protocol == "ours" else "paper's protocol"
-            ax.plot(
-                x,
-                y,
-                color=colour,
-                marker=marker,
-                markersize=4,
-                linestyle=style,
-                label=f"AoRR, {name}",
-            )
-    shown = "ours" if any(r["protocol"] == "ours" for r in records) else "paper"
-    beyond = []
-    for r in records:
-        if r["model"] in styles and r["protocol"] == shown:
-            if r["error"] > top:
-                beyond.append(f"{r['model']} {r['error']:.1f}")
-                continue
-            colour, style = styles[r["model"]]
-            ax.axhline(r["error"], color=colour, linestyle=style, linewidth=1.3, label=r["model"])
-    if beyond:
-        ax.text(
-            0.98,
-            0.98,
-            "above: " + ", ".join(beyond),
-            transform=ax.transAxes,
-            ha="right",
-            va="top",
-            fontsize=7.5,
-        )
-    ax.set_ylim(low, top)
+    for record in records:
+        colour, style = styles[record["model"]]
+        label = record["model"]
+        ax.axhline(record["error"], color=colour, linestyle=style, linewidth=1.4, label=label)
 
 
 EXPERIMENT = Experiment(

@@ -64,7 +64,7 @@ def released_fit(
     """
     design = np.column_stack([X, np.ones(len(X))])
     losses = get_loss(loss)
-    first = np.random.RandomState(start_seed).rand(design.shape[1])  # noqa: NPY002
+    first = np.random.RandomState(start_seed).rand(design.shape[1])
     theta = np.roll(first, -1)  # the intercept is drawn first
     ends: dict[bytes, FloatArray] = {}
     for _ in range(outer):
@@ -120,7 +120,7 @@ def released_split(y: npt.NDArray[np.intp], seed: int) -> tuple[Index, Index, In
     >>> [len(part) for part in released_split(np.array([-1, 1] * 8), 0)]
     [8, 4, 4]
     """
-    random = np.random.RandomState(seed)  # noqa: NPY002
+    random = np.random.RandomState(seed)
     left = np.arange(len(y))
     parts = []
     for _ in range(2):
