@@ -29,6 +29,7 @@ from sorr.estimators.search.grids import Cell as GridCell
 from sorr.estimators.search.refit import fit_first
 from sorr.estimators.search.selection import ranking_of
 from sorr.experiments.cells import Cell, Measured
+from sorr.solvers import Status
 
 __all__ = ["GRIDS", "QUICK_GRIDS", "Parts", "measure_ours", "parts_of"]
 
@@ -130,12 +131,19 @@ def _ranked_range(
     template = clone(search.best_estimator_)
     model, place = fit_first(template, params, parts.X, parts.y)
     return Measured(
-        {"error": parts.error(model.predict(parts.X_test))},
+        {"error": parts.error(_predict(model, parts))},
         {**params[place], "passed_over": place, "cv_error": 100 * error[ranking[place]]},
         model.objective_,
         model.gap_,
         model.status_.name,
     )
+
+
+def _predict(model: RankedRangeClassifier, parts: Parts) -> npt.NDArray[np.intp]:
+    """Return predictions; of a constant model the larger class, not the noise of its last digits."""
+    if model.status_ is Status.CONSTANT_MODEL:
+        return np.full(len(parts.y_test), 1 if np.sum(parts.y) >= 0 else -1)
+    return np.asarray(model.predict(parts.X_test))
 
 
 def _folds(cell: Cell) -> StratifiedKFold:

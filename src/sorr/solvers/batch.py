@@ -27,6 +27,7 @@ _STEPS = (1.0, 0.4, 0.1)
 _DAMPING = 1e-6
 _SOLVED = 1e-9
 _FLOOR = 1e-3
+_WIDE = 32  # parameters from which on Hessians are added up in single precision: they steer only
 
 
 class Stage(NamedTuple):
@@ -106,6 +107,8 @@ class Batch:
         A = self.frame.rows
         self._upper = np.triu_indices(A.shape[1])
         self._outer = A[:, self._upper[0]] * A[:, self._upper[1]]
+        if A.shape[1] >= _WIDE:
+            self._outer = self._outer.astype(np.float32)
         self._below = np.flatnonzero(self._upper[0] != self._upper[1])
         self._lower = (self._upper[1][self._below], self._upper[0][self._below])
         self._chunk = max(1, _CHUNK // len(self.y))
@@ -289,7 +292,7 @@ class Batch:
             moving = cut.sums(blur.edge)
             stiff = np.divide(stiff, moving, out=np.zeros(size), where=moving > 0)
             hessian -= stiff[:, None, None] * mean[:, :, None] * mean[:, None, :]
-        flat = bend.reshape(raw.shape) @ self._outer
+        flat = bend.reshape(raw.shape).astype(self._outer.dtype) @ self._outer
         hessian[:, self._upper[0], self._upper[1]] += flat
         hessian[:, self._lower[0], self._lower[1]] += flat[:, self._below]
         ridge = cells.ridge[:, None] * self.frame.penalty

@@ -12,12 +12,13 @@ from sklearn.utils.validation import column_or_1d
 
 from sorr.estimators.linear import Rows
 from sorr.estimators.search.comparison import compare_cells
+from sorr.estimators.search.grids import size_of
 from sorr.solvers import Status
 
 __all__ = ["choose_and_fit", "fit_first"]
 
 _ALIKE = 1e-6  # raw predictions that differ by no more, relatively, are one
-_TRIES = 10  # cells that are fitted to all rows in search of a model that is not constant
+_TRIES = 30  # cells that are fitted to all rows in search of a model that is not constant
 
 
 def choose_and_fit(
@@ -64,7 +65,10 @@ def fit_first(
 ) -> tuple[Any, int]:
     """Return the first model that is not constant, fitted, and its place among the parameters.
 
-    Ten are tried; if all are constant, the first one is taken. Only what is taken may warn.
+    Thirty are tried; if all are constant, the first one is taken. Only what is taken may warn. If
+    no coefficients lower the objective below the loss at zero, which all rows share, none do
+    where fewer losses are left out, fewer small ones count, or the ridge is stronger: such
+    parameters are not tried.
 
     Parameters
     ----------
@@ -75,21 +79,35 @@ def fit_first(
     X, y, sample_weight
         What to fit to.
     """
-    models, notices = [], []
+    models, notices, places = [], [], []
+    flat: list[Mapping[str, Any]] = []
     at = 0
-    for place, chosen in enumerate(params[:_TRIES]):
+    for place, chosen in enumerate(params):
+        if any(_is_harder(chosen, other, len(y)) for other in flat):
+            continue
         model = clone(template).set_params(**chosen)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model.fit(X, y, sample_weight=sample_weight)
         models.append(model)
         notices.append(caught)
+        places.append(place)
         if not _is_constant(model, X):
-            at = place
+            at = len(models) - 1
             break
+        if len(models) == _TRIES:
+            break
+        if np.ptp(model.losses_) <= _ALIKE * np.max(model.losses_):
+            flat.append(chosen)
     for notice in notices[at]:
         warnings.warn(notice.message, stacklevel=4)
-    return models[at], at
+    return models[at], places[at]
+
+
+def _is_harder(one: Mapping[str, Any], other: Mapping[str, Any], n: int) -> bool:
+    """Tell whether the objective of one is nowhere below that of another, for equal weights."""
+    sizes = [(size_of(cell["m"], n), size_of(cell["k"], n), cell["C"]) for cell in (one, other)]
+    return all(first <= second for first, second in zip(*sizes, strict=True))
 
 
 def _is_constant(model: Any, X: Any) -> bool:
