@@ -29,7 +29,9 @@ FloatArray = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
 _FOLDS = 5
 _NARROW = 64  # columns up to which a sparse matrix is as well a dense one
-_LARGEST = 250_000  # products of columns over all rows, above which a path is the slower way
+# Products of columns over all rows, above which a path is the slower way, by whether the loss is
+# smooth: corners slow down fits one by one much more.
+_LARGEST = {True: 250_000, False: 5_000_000}
 _MANY = 4_000_000  # entries of X above which copies are not looked for
 
 
@@ -198,7 +200,8 @@ def _models(plan: Plan, learned: Learned, split: Split) -> Iterator[Any]:
     """Yield a model for each cell: one and the same object, with other parameters."""
     objective = learned.objective(plan.template)
     width = objective.design.n_parameters
-    is_cheap = objective.n_samples * width * (width + 1) // 2 <= _LARGEST
+    products = objective.n_samples * width * (width + 1) // 2
+    is_cheap = products <= _LARGEST[objective.loss.smooth]
     solve = _by_path if is_small(objective) and is_cheap else _one_by_one
     model = clone(plan.template)
     d = model.n_features_in_ = objective.design.n_features
