@@ -13,87 +13,30 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from benchmarks.mnist_board import board
-from benchmarks.noise import seed_of
 from benchmarks.rows import Row, keep, read, tell
-from benchmarks.tables import read_images
-from sorr.baselines import MulticlassSVM, TopKSVMClassifier
-from sorr.datasets.noise import MNIST_FLIPS, flip_pairs
 from sorr.estimators.classifier import RankedRangeClassifier
-from sorr.estimators.topk_classifier import TopKMultilabelClassifier
+from sorr.experiments.mnist_digits import Digits, Images, noisy_digits
+from sorr.experiments.mnist_ours import MODELS, ORACLE, PEER, TRIMMED
 from sorr.metrics import topk_accuracy
 
 __all__ = ["report"]
 
-C = 1e3
-PEER = "softmax"  # fitted in every run, since times are shares of its time
 Key = tuple[int, int, str]
 
 
-class Digits(NamedTuple):
-    """Training images, their labels as given, which of these are wrong, and the right ones."""
-
-    X: npt.NDArray[np.float32]
-    y: npt.NDArray[np.intp]
-    wrong: npt.NDArray[np.bool_]
-    y_clean: npt.NDArray[np.intp]
-    seed: int
-
-    def per_class(self, chosen: npt.NDArray[np.bool_]) -> list[int]:
-        """Count chosen rows by the label that they were given."""
-        return [int(count) for count in np.bincount(self.y[chosen], minlength=10)]
-
-
-def softmax(n_samples: int) -> LogisticRegression:
-    return LogisticRegression(C=C / n_samples, max_iter=2000)
-
-
-def fit_softmax(digits: Digits) -> Any:
-    return softmax(len(digits.y)).fit(digits.X, digits.y)
-
-
 def fit_clean(digits: Digits) -> Any:
-    return softmax(len(digits.y)).fit(digits.X, digits.y_clean)
-
-
-def fit_hinge(digits: Digits) -> Any:
-    return MulticlassSVM(C=C).fit(digits.X, digits.y)
-
-
-def fit_top_2(digits: Digits) -> Any:
-    return TopKSVMClassifier(2, C=C).fit(digits.X, digits.y)
-
-
-def fit_tkml(digits: Digits) -> Any:
-    model = TopKMultilabelClassifier(1, loss="tkml", C=C, random_state=digits.seed)
-    return model.fit(digits.X, digits.y)
-
-
-def fit_estimated(digits: Digits) -> Any:
-    model = RankedRangeClassifier("auto", C=C, certify=False, random_state=digits.seed)
-    return model.fit(digits.X, digits.y)
-
-
-def fit_known(digits: Digits) -> Any:
-    true = dict(enumerate(digits.per_class(digits.wrong)))
-    model = RankedRangeClassifier(true, C=C, certify=False, random_state=digits.seed)
-    return model.fit(digits.X, digits.y)
+    return MODELS[PEER](digits._replace(y=digits.y_clean))
 
 
 METHODS: dict[str, Callable[[Digits], Any]] = {
-    PEER: fit_softmax,
-    "hinge": fit_hinge,
-    "top-2 SVM": fit_top_2,
-    "tkml": fit_tkml,
-    "trimmed, share estimated": fit_estimated,
-    "trimmed, share known": fit_known,
+    PEER: MODELS[PEER],  # fitted in every run, since times are shares of its time
+    "hinge": MODELS["top-1 SVM"],
+    **{name: MODELS[name] for name in ("top-2 SVM", "tkml", TRIMMED, ORACLE)},
     "softmax, clean labels": fit_clean,
 }
 
@@ -139,14 +82,12 @@ def key(row: Row) -> Key:
 
 def sweep(chosen: argparse.Namespace, done: set[Key]) -> Iterator[Row]:
     """Fit what is not there yet; say what is being done."""
-    (X, y), (X_test, y_test) = (images(part) for part in ("train", "t10k"))
     for noise in chosen.noise:
         for seed in seeds(chosen):
             missing = [m for m in chosen.methods if (noise, seed, m) not in done]
             if not missing:
                 continue
-            number = seed_of("mnist", noise, seed) % 2**31
-            digits = Digits(X, *flip_pairs(y, MNIST_FLIPS, noise / 100, number), y, number)
+            digits, images = noisy_digits("mnist", noise, seed)
             peer = None
             for method in [PEER, *(m for m in METHODS if m in missing and m != PEER)]:
                 begin = time.process_time()  # one thread: what others do meanwhile does not count
@@ -161,19 +102,15 @@ def sweep(chosen: argparse.Namespace, done: set[Key]) -> Iterator[Row]:
                         "method": method,
                         "seconds": seconds,
                         "peer": peer,
-                        "accuracy": accuracies(model, X_test, y_test),
+                        "accuracy": accuracies(model, images),
                         "wrong": digits.per_class(digits.wrong),
                         "dropped": dropped(model, digits),
                     }
 
 
-def images(part: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.intp]]:
-    pixels, labels = read_images("mnist", part)
-    return pixels.astype(np.float32) / np.float32(255), labels
-
-
-def accuracies(model: Any, X: npt.NDArray[np.float32], y: npt.NDArray[np.intp]) -> list[float]:
-    found = topk_accuracy(y, model.decision_function(X), classes=model.classes_)
+def accuracies(model: Any, images: Images) -> list[float]:
+    scores = model.decision_function(images.X_test)
+    found = topk_accuracy(images.y_test, scores, classes=model.classes_)
     return [float(accuracy) for accuracy in found]
 
 

@@ -14,7 +14,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx-mathjax-offline",
 ]
-exclude_patterns = ["_build", "figures", "reproduction"]  # the last is included by a page
+exclude_patterns = ["_build", "figures"]
 numpydoc_show_class_members = False
 autodoc_typehints = "none"
 myst_heading_anchors = 3
