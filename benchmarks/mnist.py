@@ -20,8 +20,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.mnist_board import board
 from benchmarks.rows import Row, keep, read, tell
 from sorr.estimators.classifier import RankedRangeClassifier
-from sorr.experiments.mnist_digits import Digits, Images, noisy_digits
-from sorr.experiments.mnist_ours import MODELS, ORACLE, PEER, TRIMMED
+from sorr.experiments.digits.digits import Digits, Images, noisy_digits
+from sorr.experiments.digits.ours import MODELS, ORACLE, PEER, TRIMMED
 from sorr.metrics import topk_accuracy
 
 __all__ = ["report"]

@@ -10,18 +10,18 @@ from sorr.experiments.cells import Experiment
 __all__ = ["EXPERIMENTS", "get_experiment"]
 
 _FILES = {
-    "table1": "table1",
-    "table2": "table2",
-    "table3": "table3",
-    "table-ap": "table_ap",
-    "fig-illustration": "fig_illustration",
-    "fig-interpretation": "fig_interpretation",
-    "fig-toy": "fig_toy",
-    "fig-toy-outliers": "fig_toy_outliers",
-    "fig-tendency": "fig_tendency",
-    "fig-classwise": "fig_classwise",
-    "calibration": "calibration",
-    "time": "time",
+    "table1": "aggregates.table1",
+    "table2": "label_sets.table2",
+    "table3": "digits.table3",
+    "table-ap": "label_sets.table_ap",
+    "fig-illustration": "theory.fig_illustration",
+    "fig-interpretation": "theory.fig_interpretation",
+    "fig-toy": "toy.fig_toy",
+    "fig-toy-outliers": "toy.fig_toy_outliers",
+    "fig-tendency": "aggregates.fig_tendency",
+    "fig-classwise": "digits.fig_classwise",
+    "calibration": "theory.calibration",
+    "time": "theory.time",
 }
 EXPERIMENTS = tuple(_FILES)
 """The names of all experiments, in the order of the paper."""

@@ -1,0 +1,168 @@
+"""Table 2: how often the k best labels are right, on three data sets of label sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from sorr.experiments.cells import Cell, Experiment, Plan, Task
+from sorr.experiments.comparison import Line, Table
+from sorr.experiments.label_sets.ours import measure_ours
+from sorr.experiments.label_sets.paper import measure_paper
+from sorr.experiments.label_sets.scorers import PEER, SCORERS
+from sorr.experiments.label_sets.splits import SYNTHETIC
+from sorr.experiments.published import MULTILABEL
+
+__all__ = ["EXPERIMENT", "data_sets", "settings"]
+
+_KS = (1, 2, 3, 4, 5)
+# About how many seconds a split takes: ours, LR and LSEP of the paper's, and its loop for one k.
+_COSTS = {
+    "emotions": (15, 4, 4),
+    "scene": (40, 25, 30),
+    "yeast": (65, 12, 20),
+    SYNTHETIC: (2, 1, 0.1),
+}
+
+
+def data_sets(plan: Plan) -> tuple[str, ...]:
+    """Return the paper's data sets; quickly, one that needs no file."""
+    return (SYNTHETIC,) if plan.quick else tuple(MULTILABEL)
+
+
+def settings(plan: Plan) -> list[str]:
+    """Return the numbers of labels that are predicted, as they stand in cells."""
+    return [f"k={k}" for k in (_KS[:2] if plan.quick else _KS)]
+
+
+def _tasks(plan: Plan) -> list[Task]:
+    return [
+        task
+        for split in range(plan.splits)
+        for data in data_sets(plan)
+        for task in _tasks_of(plan, data, split)
+    ]
+
+
+def _tasks_of(plan: Plan, data: str, split: int) -> Iterator[Task]:
+    """Yield what is measured on a split: the loop by itself for each k, since it takes longest."""
+    ours, peers, loop = _COSTS[data]
+    if "paper" in plan.protocols:
+        yield Task(measure_paper, _cells(plan, "paper", data, (PEER, "LSEP"), split), peers)
+        for cell in _cells(plan, "paper", data, ("tkml",), split):
+            yield Task(measure_paper, (cell,), loop)
+    if "ours" in plan.protocols:
+        yield Task(measure_ours, _cells(plan, "ours", data, tuple(SCORERS), split), ours)
+
+
+def _cells(
+    plan: Plan, protocol: str, data: str, models: Sequence[str], split: int
+) -> tuple[Cell, ...]:
+    pairs = [(model, setting) for model in models for setting in settings(plan)]
+    return tuple(Cell(protocol, data, *pair, split) for pair in pairs)
+
+
+def _lines(plan: Plan) -> Iterator[Line]:
+    for data in data_sets(plan):
+        for i, setting in enumerate(settings(plan)):
+            for model in SCORERS:
+                printed = MULTILABEL.get(data, {}).get(model)
+                yield Line(data, setting, model, *(printed[i] if printed else ()))
+
+
+def _notes(records: Sequence[dict[str, Any]]) -> list[str]:
+    return [*_PROTOCOLS, *_released(records), *_out_of_reach(records), *_known(records)]
+
+
+_PROTOCOLS = (
+    "Paper's protocol: tkml is the loop of the released script, with the printed settings; it "
+    "keeps, in every outer step, the iterate that is best on validation rows. LR and LSEP have no "
+    "script: they are minimised exactly, LSEP on sigmoid outputs, with C from 10^0 to 10^5 chosen "
+    "on validation rows. Columns are scaled over all rows.",
+    "Ours: each model is minimised for six C, and the one with the best validation accuracy at "
+    "that k is tested. Columns are standardised by training rows; splits are other ones. What "
+    "label sets predicts is not the top k of any linear scores; all others are linear scores.",
+)
+
+
+def _released(records: Sequence[dict[str, Any]]) -> list[str]:
+    """Say how far the released loop is from what was printed."""
+    gaps = [
+        r["paper_minus_printed"]
+        for r in records
+        if r["model"] == "tkml" and not np.isnan(r["paper_minus_printed"])
+    ]
+    if not gaps:
+        return []
+    return [
+        f"The released loop does not give the printed tkml: {np.mean(gaps):+.2f} points on average "
+        f"over {len(gaps)} cells, from {min(gaps):+.2f} to {max(gaps):+.2f}."
+    ]
+
+
+def _out_of_reach(records: Sequence[dict[str, Any]]) -> list[str]:
+    """List the printed cells that are above all of ours."""
+    found = []
+    for data, setting in dict.fromkeys((r["dataset"], r["setting"]) for r in records):
+        here = [r for r in records if (r["dataset"], r["setting"]) == (data, setting)]
+        ours = [r for r in here if not np.isnan(r["ours"])]
+        printed = [r for r in here if r["printed"] is not None]
+        if ours and printed:
+            top = max(printed, key=lambda r: float(r["printed"]))
+            best = max(ours, key=lambda r: float(r["ours"]))
+            if round(best["ours"], 2) < top["printed"]:
+                found.append(
+                    f"{data} {setting} ({top['model']} {top['printed']:.2f}, at most "
+                    f"{best['ours']:.2f} by {best['model']})"
+                )
+    if not found:
+        return []
+    return [
+        f"Printed, and reached by no model of ours, even if the best is picked after the fact: "
+        f"{'; '.join(found)}."
+    ]
+
+
+def _known(records: Sequence[dict[str, Any]]) -> list[str]:
+    """Return what is known about the data sets that are there."""
+    present = {record["dataset"] for record in records}
+    return [note for data, notes in _KNOWN.items() if data in present for note in notes]
+
+
+_KNOWN = {
+    "emotions": (
+        "Emotions, k=1: nothing linear that we tried reaches the printed 76.80 of tkml, nor do "
+        "random forests. Choosing on test rows, which nothing here does, would not explain it: on "
+        "ten other splits it gave 73.4 for the C of LR, and 68.1 for the iterate of the loop.",
+        "Minimised accurately, tkml is mostly below LR: where a row has more than k true labels "
+        "its loss is at least one whatever the scores. The models named subset follow the accuracy "
+        "that is measured, and repair most of it.",
+    ),
+    "scene": ("Scene: plain LR is above every printed cell of tkml.",),
+    "yeast": (
+        "Yeast, k=2: the constant pair of the two most frequent labels is right about as often as "
+        "any model, and most of them predict just that; all printed figures are below it. At k=3 "
+        "the minimum of tkml is close to scores that all tie.",
+    ),
+}
+
+_TABLE = Table(
+    name="table2",
+    title="Table 2: top-k multi-label accuracy",
+    lines=_lines,
+    measure="accuracy",
+    baseline=PEER,
+    lower_is_better=False,
+    setting="k",
+    notes=_notes,
+)
+
+EXPERIMENT = Experiment(
+    name="table2",
+    title="top-k multi-label accuracy on Emotions, Scene and Yeast",
+    measures=("accuracy", "precision"),
+    tasks=_tasks,
+    view=_TABLE.write,
+)

@@ -1,0 +1,1 @@
+"""Lines through toy sets: figure 3 and the appendix."""

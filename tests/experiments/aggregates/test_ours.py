@@ -1,0 +1,90 @@
+"""Our protocol for aggregate losses: what is chosen, on which rows, and by which rule."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sorr.experiments.aggregates import ours as aggregates_ours
+from sorr.experiments.aggregates.ours import GRIDS, _best_threshold, measure_ours, parts_of
+from sorr.experiments.cells import Cell
+
+MODELS = ("maximum", "robust maximum", "average", "average, threshold tuned", "AT_k", "AoRR")
+
+
+def cells(*models, loss="logistic", split=0):
+    return tuple(Cell("ours", "monk", model, loss, split) for model in models)
+
+
+def test_the_grid_is_as_large_as_the_papers_and_holds_the_others():
+    full = GRIDS["AoRR"]
+    assert [len(full[name]) for name in ("C", "k", "m")] == [6, 11, 20]
+    for grid in GRIDS.values():
+        assert all(set(grid[name]) <= set(full[name]) for name in grid)
+
+
+def test_three_quarters_of_the_rows_are_learned_from_and_standardise_the_rest():
+    parts = parts_of("monk", 3)
+    assert parts.X.shape == (324, 6)
+    assert parts.X_test.shape == (108, 6)
+    np.testing.assert_allclose(parts.X.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(parts.X.std(axis=0), 1)
+    assert abs(parts.X_test.mean()) > 1e-6  # the test part is not scaled by itself
+    assert set(parts.y) == {-1, 1}
+
+
+def test_ranked_ranges_beat_the_average_where_a_line_must_miss_some_rows():
+    found = dict(measure_ours(cells("average", "AoRR", split=1), quick=True))
+    average, ours = (measured.values["error"] for measured in found.values())
+    assert ours < average - 3
+    assert [measured.chosen["m"] for measured in found.values()] == [0, 0.1]
+
+
+@pytest.mark.filterwarnings("ignore:Constant model")  # the maximum has no other minimum
+def test_every_model_is_measured_and_allowed_only_its_own_ranks():
+    found = {c.model: one for c, one in measure_ours(cells(*MODELS), quick=True)}
+    assert set(found) == set(MODELS)
+    assert found["maximum"].chosen["k"] == 1
+    assert found["maximum"].status == "CONSTANT_MODEL"
+    assert (found["average"].chosen["m"], found["average"].chosen["k"]) == (0, None)
+    assert found["AT_k"].chosen["m"] == 0
+    assert all(0 <= one.values["error"] <= 100 for one in found.values())
+    assert found["AoRR"].gap <= 1e-5
+
+
+def test_a_model_has_the_same_number_whoever_else_is_measured():
+    alone = dict(measure_ours(cells("average"), quick=True))
+    among = dict(measure_ours(cells("AoRR", "average"), quick=True))
+    assert alone[cells("average")[0]] == among[cells("average")[0]]
+
+
+def test_labels_that_are_tested_on_change_nothing_that_is_chosen(monkeypatch):
+    def spoilt(dataset, split):
+        parts = parts_of(dataset, split)
+        return parts._replace(y_test=-parts.y_test)
+
+    wanted = cells("average, threshold tuned", "AoRR", "robust maximum")
+    before = dict(measure_ours(wanted, quick=True))
+    monkeypatch.setattr(aggregates_ours, "parts_of", spoilt)
+    after = dict(measure_ours(wanted, quick=True))
+    for cell in wanted:
+        assert before[cell].chosen == after[cell].chosen
+        assert before[cell].values["error"] == pytest.approx(100 - after[cell].values["error"])
+
+
+@given(
+    st.lists(st.tuples(st.integers(-5, 5), st.booleans()), min_size=2, max_size=12),
+)
+def test_no_threshold_makes_fewer_errors(rows):
+    raw = np.array([value for value, _ in rows], dtype=float)
+    y = np.where([label for _, label in rows], 1, -1)
+    fewest, threshold = _best_threshold(raw, y)
+    tried = np.concatenate([raw - 0.5, raw, raw + 0.5])
+    counts = [np.sum(np.where(raw > one, 1, -1) != y) for one in tried]
+    assert fewest == min(counts) == np.sum(np.where(raw > threshold, 1, -1) != y)
+
+
+def test_of_equal_thresholds_the_one_nearest_to_zero_is_taken():
+    raw, y = np.array([-3.0, -1.0, 2.0, 4.0]), np.array([-1, -1, 1, 1])
+    assert _best_threshold(raw, y) == (0, 0.0)
+    assert _best_threshold(raw + 10, y) == (0, 10.5)
