@@ -44,7 +44,7 @@ _BUDGET = 0.3  # of the slack of the robust maximum, over the root of the number
 def _tasks(plan: Plan) -> list[Task]:
     return [
         Task(
-            _measure_ours if protocol == "ours" else partial(_measure_paper, quick=plan.quick),
+            partial(_measure_ours if protocol == "ours" else _measure_paper, quick=plan.quick),
             _cells(protocol, data, loss, split, plan),
             cost={"monk": 1.0, "australian": 1.5, "phoneme": 4.0, "splice": 4.0}[data],
         )
@@ -67,7 +67,9 @@ def _share_of(setting: str) -> float:
     return float(setting.partition("m=")[2].removesuffix("k") or 0)
 
 
-def _measure_ours(cells: tuple[Cell, ...]) -> Iterator[tuple[Cell, Measured]]:
+def _measure_ours(
+    cells: tuple[Cell, ...], *, quick: bool = False
+) -> Iterator[tuple[Cell, Measured]]:
     """Yield the errors of all m, fitted together, and of the lines across."""
     data, split, loss = cells[0].dataset, cells[0].split, cells[0].setting.split()[0]
     parts, printed = parts_of(data, split), AGGREGATE_SETTINGS[data][loss]
@@ -87,6 +89,7 @@ def _measure_ours(cells: tuple[Cell, ...]) -> Iterator[tuple[Cell, Measured]]:
     path = solve_path(
         objective,
         [(m, end, printed.C) for m, end in ranks.values()],
+        rounds=1 if quick else None,
         random_state=cells[0].seed,
     )
     for number, cell in enumerate(ranks):
