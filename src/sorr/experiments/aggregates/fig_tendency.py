@@ -151,7 +151,7 @@ def _page(records: list[dict[str, Any]], plan: Plan) -> str:
             "",
             "![Error against m on several data sets](fig-tendency.png)",
             "",
-            f"Test error in per cent, mean over {splits} splits, with a band of one standard error."
+            f"Test error in per cent, mean over {splits} split{'s' * (splits > 1)}, with a band of one standard error."
             f"{quick} By the paper's protocol k is the printed count, and each m is a run of the "
             "released loop. Ours, k is the same share of the rows that are learned from, C is the "
             "printed 1e4, and all m are solved together. Other losses are lines across: of ours "
