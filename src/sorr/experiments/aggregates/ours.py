@@ -72,6 +72,10 @@ class Parts(NamedTuple):
         """Return how many of the rows that are tested on are predicted wrongly, in per cent."""
         return 100 * float(np.mean(predicted != self.y_test))
 
+    def majority(self) -> npt.NDArray[np.intp]:
+        """Return what a constant model predicts: the larger class of the rows learned from."""
+        return np.full(len(self.y_test), 1 if np.sum(self.y) >= 0 else -1)
+
 
 @cache
 def parts_of(dataset: str, split: int) -> Parts:
@@ -142,7 +146,7 @@ def _ranked_range(
 def _predict(model: RankedRangeClassifier, parts: Parts) -> npt.NDArray[np.intp]:
     """Return predictions; of a constant model the larger class, not what its last digits say."""
     if model.status_ is Status.CONSTANT_MODEL:
-        return np.full(len(parts.y_test), 1 if np.sum(parts.y) >= 0 else -1)
+        return parts.majority()
     return np.asarray(model.predict(parts.X_test))
 
 
