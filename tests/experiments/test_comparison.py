@@ -95,7 +95,7 @@ def test_the_page_says_what_the_records_hold(tmp_path):
     )
     title, _, preface, _, *lines = page.read_text().split("\n")
     assert title == "# Errors"
-    assert "mean (standard deviation) over 1 to 3 splits. Differences to average" in preface
+    assert "over 1 to 2 splits (paper's protocol) and 1 to 3 splits (ours). Differences" in preface
     texts = [" | ".join(cell.strip() for cell in line.strip("|").split("|")) for line in lines[:5]]
     assert texts[0] == (
         "data set | loss | model | printed | paper's protocol | - printed | - average | "
@@ -166,4 +166,7 @@ def test_a_line_may_read_another_measure_and_be_called_otherwise():
 
 def test_a_quick_table_says_that_it_is_one(tmp_path):
     quick, _ = table().write(MEASURED[:1], Plan(splits=1, quick=True), tmp_path)
-    assert "over 1 split. A quick run: too little of everything" in quick.read_text()
+    assert (
+        "over 1 split (paper's protocol). A quick run: too little of everything"
+        in quick.read_text()
+    )

@@ -63,8 +63,8 @@ def load_dataset(name: str, **options: Any) -> Any:
         download : bool, default=True
             If no file is there, fetch it from an official source and keep it in the cache.
 
-        Beside these, `load_australian` takes a `variant`, and `load_mnist` and
-        `load_fashion_mnist` take a `subset`.
+        Beside these, `load_australian` and `load_titanic` take a `variant`, and `load_mnist` and
+        `load_fashion_mnist` a `subset`.
 
     Returns
     -------

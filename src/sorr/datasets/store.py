@@ -18,11 +18,24 @@ import numpy.typing as npt
 
 from sorr.datasets.catalogue import Part
 
-__all__ = ["Folder", "cache_folder", "check", "find_file", "folders", "keep_file", "read_file"]
+__all__ = [
+    "DamagedFileError",
+    "Folder",
+    "cache_folder",
+    "check",
+    "find_file",
+    "folders",
+    "keep_file",
+    "read_file",
+]
 
 Array = npt.NDArray[Any]
 Folder = str | os.PathLike[str] | None
 Reader = Callable[[bytes], Array]
+
+
+class DamagedFileError(OSError, ValueError):
+    """A file holds anything else than it should."""
 
 
 def cache_folder() -> Path:
@@ -64,7 +77,7 @@ def read_file(path: Path, part: Part, read: Reader) -> Array:
     try:
         return check(read(gzip.decompress(content) if path.suffix == ".gz" else content), part)
     except (ValueError, EOFError, OSError, zlib.error) as error:
-        raise ValueError(
+        raise DamagedFileError(
             f"{path} is damaged, or another file than {part.file} is known to be: {error}. It is "
             "left as it is: delete it to have it fetched again, or put a good copy in its place"
         ) from error

@@ -42,8 +42,7 @@ class Cell(NamedTuple):
     def seed(self) -> int:
         """A seed made of the names of the data set and the split.
 
-        All models of a split share it, so that they are compared on the same folds, and adding a
-        model never changes another's numbers.
+        All models of a split share it, and adding one never changes another's numbers.
         """
         return seed_of(self.dataset, self.split)
 
@@ -56,12 +55,14 @@ class Measured(NamedTuple):
     values : mapping of str to float
         The measures of the experiment, in its units.
     chosen : mapping
-        What was chosen, and on which data it was not: (C, k, m), a threshold.
+        What was chosen: (C, k, m), a threshold.
     objective, gap : float
         Of the last fit: its value, and the certified distance from the minimum of its last convex
         problem; NaN where there is none.
     status : str
         How the solver ended.
+    seed : int or None
+        What was drawn from, if that is not the seed of the cell.
     """
 
     values: Mapping[str, float]
@@ -69,6 +70,7 @@ class Measured(NamedTuple):
     objective: float = float("nan")
     gap: float = float("nan")
     status: str = ""
+    seed: int | None = None
 
 
 @dataclass(frozen=True)

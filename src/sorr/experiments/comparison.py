@@ -153,15 +153,13 @@ class Table:
         return bool(round(gap if self.lower_is_better else -gap, 2) <= 0)
 
     def _preface(self, records: Sequence[dict[str, Any]], plan: Plan) -> list[str]:
-        names = [f"{protocol}_splits" for protocol in ("paper", "ours")]
-        counts = {record[name] for record in records for name in names} - {0}
-        of = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
-        splits = "split" if of == "1" else "splits"
+        counts = _counts(records)
         quick = " A quick run: too little of everything to say anything." if plan.quick else ""
         return [
-            f"Per cent, mean (standard deviation) over {of} {splits}.{quick} Differences "
-            f"to {self.baseline} are split by split within the same protocol, with their standard "
-            f"error in brackets. {_MISSED} marks what is printed and ours does not reach."
+            f"Per cent, mean (standard deviation) over {counts}.{quick} Differences to "
+            f"{self.baseline} are split by split within the same protocol, with their standard "
+            "error in brackets: splits share rows, so the true one is larger. "
+            f"{_MISSED} marks what is printed and ours does not reach."
         ]
 
     def _table(self, records: Sequence[dict[str, Any]]) -> str:
@@ -186,6 +184,23 @@ class Table:
                 ]
             lines.append(line)
         return markdown(header, lines)
+
+
+def _counts(records: Sequence[dict[str, Any]]) -> str:
+    """Return over how many splits there are means, for each protocol.
+
+    Examples
+    --------
+    >>> _counts([{"paper_splits": 10, "ours_splits": 1}, {"paper_splits": 9, "ours_splits": 0}])
+    "9 to 10 splits (paper's protocol) and 1 split (ours)"
+    """
+    words = []
+    for protocol, name in (("paper", "paper's protocol"), ("ours", "ours")):
+        counts = {record[f"{protocol}_splits"] for record in records} - {0}
+        if counts:
+            of = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
+            words.append(f"{of} {'split' if of == '1' else 'splits'} ({name})")
+    return " and ".join(words)
 
 
 def _by_line(rows: Iterable[Row]) -> dict[tuple[str, ...], dict[int, Row]]:

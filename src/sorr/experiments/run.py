@@ -128,7 +128,8 @@ def _measure(task: Task, file: RowFile, versions: dict[str, str]) -> Task:
         try:
             for cell, found in task.measure(task.cells):
                 now = time.process_time()
-                kept = {**cell._asdict(), "seed": cell.seed, **found.values, "versions": versions}
+                seed = cell.seed if found.seed is None else found.seed
+                kept = {**cell._asdict(), "seed": seed, **found.values, "versions": versions}
                 rest = {name: getattr(found, name) for name in ("chosen", "objective", "gap")}
                 file.add({**kept, **rest, "status": found.status, "seconds": now - begin})
                 begin = now

@@ -4,7 +4,13 @@ import csv
 
 import pytest
 
-from sorr.experiments.aggregates.fig_tendency import EXPERIMENT, _share_of, _trained
+from sorr.experiments.aggregates.fig_tendency import (
+    EXPERIMENT,
+    _cells,
+    _measure_ours,
+    _share_of,
+    _trained,
+)
 from sorr.experiments.aggregates.released import released_split
 from sorr.experiments.published import AGGREGATE_SETTINGS
 from sorr.experiments.run import draw, row_file, run
@@ -43,3 +49,14 @@ def test_a_quick_run_draws_both_protocols(tmp_path):
     before = page.read_bytes(), figure.read_bytes()
     again = draw(EXPERIMENT, plan, tmp_path)
     assert (again[0].read_bytes(), again[2].read_bytes()) == before
+
+
+def test_a_resumed_task_gives_the_numbers_of_a_whole_one_and_constant_models_are_constant():
+    plan = EXPERIMENT.plan(("ours",), quick=True)
+    cells = _cells("ours", "monk", "logistic", 0, plan)
+    whole = dict(_measure_ours(cells, quick=True))
+    rest = dict(_measure_ours(cells[-2:], quick=True))
+    assert all(rest[cell][:3] == whole[cell][:3] for cell in cells[-2:])
+    maximum = next(found for cell, found in whole.items() if cell.model == "maximum")
+    assert maximum.status == "CONSTANT_MODEL"
+    assert maximum.values["error"] == pytest.approx(100 * 51 / 108)  # the smaller class

@@ -77,7 +77,7 @@ def test_a_model_that_knows_no_k_is_fitted_once():
 
 def test_an_outcome_becomes_a_row_in_per_cent(contest):
     found = contest.outcome("label sets", 2)
-    values, chosen, objective, gap, status = found.measured()
+    values, chosen, objective, gap, status, _ = found.measured()
     assert values == {"accuracy": 100 * found.accuracy, "precision": 100 * found.precision}
     assert chosen["C"] == found.C
     assert chosen["validation_precision"] == 100 * found.validation_precision

@@ -61,7 +61,7 @@ def released_error(cell: Cell, *, m: int | None = None, quick: bool = False) -> 
         score=partial(_accuracy, X[validation], y[validation]),
     )
     error = 100 * (1 - _accuracy(X[test], y[test], theta))
-    return Measured({"error": error}, {"m": low, "k": high})
+    return Measured({"error": error}, {"m": low, "k": high}, seed=cell.split)
 
 
 def _as_released(dataset: str, quick: bool) -> Any:

@@ -85,6 +85,7 @@ def measure_ours(cells: tuple[Cell, ...]) -> Iterator[tuple[Cell, Measured]]:
                 float(getattr(model, "objective_", np.nan)),
                 float(getattr(model, "gap_", np.nan)),
                 "" if status is None else status.name,
+                digits.seed,
             ),
         )
 

@@ -60,7 +60,8 @@ def measure_paper(cells: tuple[Cell, ...]) -> Iterator[tuple[Cell, Measured]]:
     for cell in cells:
         kept = _fit(cell.model, train, held, setting, effort.directions)
         chosen = {"held_out_accuracy": 100 * kept.accuracy, "step": kept.step}
-        yield cell, Measured(measures_of(images, kept.scores(images.X_test)), chosen)
+        values = measures_of(images, kept.scores(images.X_test))
+        yield cell, Measured(values, chosen, seed=digits.seed)
 
 
 def _parts(digits: Digits, effort: Effort) -> tuple[Part, Part]:

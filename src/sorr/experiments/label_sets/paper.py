@@ -13,7 +13,7 @@ from sorr.experiments.cells import Cell, Measured
 from sorr.experiments.label_sets.ours import Contest, number_of
 from sorr.experiments.label_sets.released import released_tkml
 from sorr.experiments.label_sets.scorers import PEER, SCORERS
-from sorr.experiments.label_sets.splits import SYNTHETIC, Split, paper_split
+from sorr.experiments.label_sets.splits import SYNTHETIC, Split, paper_split, seed_of_split
 from sorr.experiments.published import MULTILABEL_SETTINGS, LoopSetting
 from sorr.metrics import average_precision, topk_multilabel_accuracy
 
@@ -31,9 +31,10 @@ def measure_paper(cells: tuple[Cell, ...]) -> Iterator[tuple[Cell, Measured]]:
     for cell in cells:
         k = number_of(cell.setting)
         if cell.model == "tkml":
-            yield cell, _tkml(split, k, _SETTINGS[cell.dataset])
+            found = _tkml(split, k, _SETTINGS[cell.dataset])
         else:
-            yield cell, contest.outcome(cell.model, k).measured()
+            found = contest.outcome(cell.model, k).measured()
+        yield cell, found._replace(seed=seed_of_split(cell.split))
 
 
 def _tkml(split: Split, k: int, setting: LoopSetting) -> Measured:

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sorr.datasets import load_dataset
 from sorr.experiments.cells import seed_of
 
-__all__ = ["SYNTHETIC", "Part", "Split", "our_split", "paper_split"]
+__all__ = ["SYNTHETIC", "Part", "Split", "our_split", "paper_split", "seed_of_split"]
 
 SYNTHETIC = "synthetic"
 """The name of a small set that is generated, for quick runs."""
@@ -57,10 +57,15 @@ def paper_split(dataset: str, split: int) -> Split:
     X, Y = _rows_of(dataset)
     low, high = X.min(axis=0), X.max(axis=0)
     X = 2 * (X - low) / (high - low + 1e-8) - 1
-    order = np.random.RandomState(split + 1).permutation(len(X))
+    order = np.random.RandomState(seed_of_split(split)).permutation(len(X))
     half, quarter = (int(np.ceil(share * len(X))) for share in (0.5, 0.25))
     parts = np.split(order, [half, half + quarter])
     return Split(*(Part(X[part], Y[part]) for part in parts))
+
+
+def seed_of_split(split: int) -> int:
+    """Return what the released script would draw a split from."""
+    return split + 1
 
 
 @cache

@@ -70,8 +70,8 @@ def _stronger_peer(records: Sequence[dict[str, Any]]) -> list[str]:
     if not gaps:
         return []
     return [
-        f"LR with its C chosen on validation rows is not what was printed: {', '.join(gaps)}. Most "
-        "of the printed lead of tkml is that of a tuned model over one that was not."
+        f"LR with its C chosen on validation rows is not what was printed: {', '.join(gaps)}. How "
+        "the printed one was fitted is not known; much of the printed lead of tkml is over that."
     ]
 
 
