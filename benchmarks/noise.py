@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import zlib
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.linear_model import LogisticRegression
 
-__all__ = ["NOISES", "Noise", "Spoiled", "seed_of", "spoil"]
+__all__ = ["NOISES", "Noise", "Spoiled", "spoil"]
 
 DISTANCE = 20.0  # how far rows are moved, in standard deviations of a feature
 
@@ -35,11 +34,6 @@ class Spoiled(NamedTuple):
     X: npt.NDArray[np.float64]
     y: npt.NDArray[np.intp]
     wrong: npt.NDArray[np.bool_]
-
-
-def seed_of(*names: object) -> int:
-    """Return a seed made of names: the same on every machine, whatever else is run."""
-    return zlib.crc32(" ".join(map(str, names)).encode())
 
 
 def spoil(

@@ -18,10 +18,11 @@ from sklearn.metrics import average_precision_score
 from threadpoolctl import threadpool_limits
 
 from benchmarks.contenders import CONTENDERS, Contender, Problem
-from benchmarks.noise import NOISES, seed_of, spoil
+from benchmarks.noise import NOISES, spoil
 from benchmarks.rows import Row, keep, read, tell
 from benchmarks.scoreboard import scoreboard
 from benchmarks.tables import TABLES, Table
+from sorr.experiments import seed_of
 
 __all__ = ["report"]
 

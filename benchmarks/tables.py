@@ -1,15 +1,9 @@
-"""Tables for the benchmarks of quality and of labels: generated, from scikit-learn, or from files.
-
-Files are looked for in the folder that the environment variable ``SORR_DATA`` names.
-"""
+"""Tables for the benchmark of quality: generated, from scikit-learn, or from `sorr.datasets`."""
 
 from __future__ import annotations
 
-import gzip
-import os
 from collections.abc import Callable
-from functools import cache, partial
-from pathlib import Path
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +13,9 @@ from sklearn.decomposition import PCA
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-__all__ = ["TABLES", "Columns", "Table", "read_images", "read_table"]
+from sorr.datasets import load_dataset
+
+__all__ = ["TABLES", "Table"]
 
 IMAGE_ROWS = 4000  # of the 11,000 to 12,000 that a pair of classes has
 COMPONENTS = 40
@@ -36,14 +32,6 @@ class Table(NamedTuple):
     X_test: npt.NDArray[np.float64]
     y_test: npt.NDArray[np.intp]
     pair: tuple[int, int] = (1, 0)
-
-
-class Columns(NamedTuple):
-    """A file as it is: features, which come first, and labels by the names of their columns."""
-
-    X: npt.NDArray[np.float64]
-    labels: npt.NDArray[np.bool_]
-    names: list[str]
 
 
 def synthetic(seed: int) -> Table:
@@ -63,16 +51,18 @@ def digits(seed: int) -> Table:
     return split(X, y, seed)._replace(pair=(1, 7))
 
 
-def from_file(name: str, label: str, seed: int) -> Table:
-    X, labels, names = read_table(name)
-    return split(X, labels[:, names.index(label)].astype(np.intp), seed)
+def from_file(name: str, label: int, seed: int) -> Table:
+    options = {"variant": "keel"} if name == "titanic" else {}  # splits go by the order of rows
+    found = load_dataset(name, **options)
+    labels = found.target.reshape(len(found.target), -1)
+    return split(found.data, (labels[:, label] > 0).astype(np.intp), seed)
 
 
 def images(folder: str, pair: tuple[int, int], seed: int) -> Table:
     """Return some training images and all test images of two classes, as principal components."""
     X, y = pair_of_images(folder, "train", pair)
     X, _, y, _ = train_test_split(X, y, train_size=IMAGE_ROWS, random_state=seed, stratify=y)
-    X_test, y_test = pair_of_images(folder, "t10k", pair)
+    X_test, y_test = pair_of_images(folder, "test", pair)
     components = PCA(COMPONENTS, random_state=seed).fit(X)
     return standardised(components.transform(X), y, components.transform(X_test), y_test)
 
@@ -97,36 +87,9 @@ def pair_of_images(
     folder: str, part: str, pair: tuple[int, int]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]:
     """Return the images of two classes; the first class is 1, the second 0."""
-    pixels, labels = read_images(folder, part)
+    pixels, labels = load_dataset(folder, subset=part, return_X_y=True)
     kept = np.isin(labels, pair)
     return pixels[kept] / 255.0, (labels[kept] == pair[0]).astype(np.intp)
-
-
-@cache
-def read_table(name: str) -> Columns:
-    with gzip.open(folder_of_data() / f"{name}.csv.gz", "rt") as file:
-        header = file.readline().strip().split(",")
-        values = np.loadtxt(file, delimiter=",")
-    features = next(i for i, column in enumerate(header) if column in ("y", "y1"))
-    return Columns(values[:, :features], values[:, features:] > 0, header[features:])
-
-
-@cache
-def read_images(folder: str, part: str) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.intp]]:
-    """Read all images, a row each, and their classes from the idx format."""
-    arrays = []
-    for what, start in (("labels-idx1", 8), ("images-idx3", 16)):
-        with gzip.open(folder_of_data() / folder / f"{part}-{what}-ubyte.gz") as file:
-            arrays.append(np.frombuffer(file.read(), dtype=np.uint8, offset=start))
-    labels, pixels = arrays
-    return pixels.reshape(len(labels), -1), labels.astype(np.intp)
-
-
-def folder_of_data() -> Path:
-    folder = os.environ.get("SORR_DATA")
-    if not folder:
-        raise FileNotFoundError("the environment variable SORR_DATA names no folder of data sets")
-    return Path(folder)
 
 
 TABLES: dict[str, Callable[[int], Table]] = {
@@ -134,17 +97,17 @@ TABLES: dict[str, Callable[[int], Table]] = {
     "breast": breast,
     "digits": digits,
     **{
-        name: partial(from_file, name, "y")
+        name: partial(from_file, name, 0)
         for name in ("australian", "monk", "phoneme", "splice", "titanic")
     },
     **{
-        f"{name}-{label}": partial(from_file, name, label)
-        for name, label in (
-            ("emotions", "y1"),
-            ("emotions", "y3"),
-            ("yeast", "y1"),
-            ("yeast", "y3"),
-            ("scene", "y1"),
+        f"{name}-y{number}": partial(from_file, name, number - 1)
+        for name, number in (
+            ("emotions", 1),
+            ("emotions", 3),
+            ("yeast", 1),
+            ("yeast", 3),
+            ("scene", 1),
         )
     },
     "mnist-4-9": partial(images, "mnist", (4, 9)),
