@@ -37,7 +37,7 @@ def test_the_folder_given_comes_before_the_environment_and_the_cache(tmp_path, m
 
 def test_a_compressed_file_comes_before_the_plain_one(cache):
     put(cache)
-    packed = put(cache, gzip.compress(CONTENT), "small.csv.gz")
+    packed = put(cache, gzip.compress(CONTENT, mtime=0), "small.csv.gz")
     assert find_file(PART, None) == packed
     np.testing.assert_array_equal(read_file(packed, PART, read_csv), TABLE)
 
@@ -78,9 +78,9 @@ def test_the_cache_is_where_the_platform_keeps_it(
         ("small.csv", CONTENT.replace(b"2.5", b"x"), "could not convert"),
         ("small.csv", b"", "no rows"),
         ("small.csv.gz", CONTENT, "gzip"),
-        ("small.csv.gz", gzip.compress(CONTENT)[:-9], "end-of-stream"),
-        ("small.csv.gz", gzip.compress(CONTENT)[:-6] + b"\0\0\0\0\0\0", "CRC"),
-        ("small.csv.gz", gzip.compress(CONTENT)[:10] + b"\xff" * 30, "invalid"),
+        ("small.csv.gz", gzip.compress(CONTENT, mtime=0)[:-9], "end-of-stream"),
+        ("small.csv.gz", gzip.compress(CONTENT, mtime=0)[:-6] + b"\0\0\0\0\0\0", "CRC"),
+        ("small.csv.gz", gzip.compress(CONTENT, mtime=0)[:10] + b"\xff" * 30, "invalid"),
     ],
 )
 def test_a_damaged_file_is_refused_by_name_and_left_alone(name, content, message, tmp_path):
@@ -101,7 +101,7 @@ def test_the_order_of_bytes_and_of_memory_does_not_change_the_checksum():
 
 def test_a_file_is_kept_whole_and_without_leftovers(cache):
     part = Part("folder/small.csv", PART.shape, PART.sha256)
-    path = keep_file(part, gzip.compress(CONTENT))
+    path = keep_file(part, gzip.compress(CONTENT, mtime=0))
     assert path == cache / "folder" / "small.csv.gz"
     assert list(path.parent.iterdir()) == [path]
     np.testing.assert_array_equal(read_file(path, part, read_csv), TABLE)
