@@ -48,6 +48,15 @@ def test_a_run_measures_every_cell_once_and_writes_the_table(tmp_path):
     assert measured(tmp_path / "log") == [str(cell) for cell in cells_of(experiment)]
 
 
+@pytest.fixture
+def hears_interrupts():
+    """Set what a shell takes away from processes in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("hears_interrupts")
 def test_a_row_carries_what_was_measured_and_by_what(tmp_path):
     experiment = logged(tmp_path / "log")
     run(experiment, PLAN, tmp_path)

@@ -70,7 +70,7 @@ def test_where_there_is_no_path_cells_are_solved_in_turn(kind, monkeypatch):
     if kind == "many classes":
         X, y = three_classes(150)
     elif kind == "many rows":
-        monkeypatch.setattr(splits, "_LARGEST", 0)
+        monkeypatch.setattr(splits, "_LARGEST", {True: 0, False: 0})
     else:
         X = np.hstack([X, np.random.default_rng(0).normal(size=(150, 70))])
     template = RankedRangeClassifier(random_state=0)
