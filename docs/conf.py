@@ -21,7 +21,10 @@ myst_heading_anchors = 3
 
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
-html_sidebars = {page: [] for page in ("index", "ranked", "benchmarks", "architecture")}
+html_css_files = ["wide.css"]  # tables of ten columns
+html_sidebars = {
+    page: [] for page in ("index", "ranked", "benchmarks", "architecture", "reproduction/*")
+}
 html_theme_options = {"use_edit_page_button": False, "show_toc_level": 2}
 
 myst_enable_extensions = ["dollarmath"]  # formulas as $...$ in pages
