@@ -99,6 +99,16 @@ def test_quick_rows_are_kept_by_themselves(tmp_path):
     assert names == {"fake.csv", "fake-quick.csv"}
 
 
+def test_a_quick_run_does_not_write_over_the_pages_of_a_full_one(tmp_path):
+    paths = run(logged(tmp_path / "full"), Plan(splits=1), tmp_path)
+    before = contents(paths)
+    for work in (run, draw):
+        with pytest.raises(RefusedError, match="holds a full run of fake"):
+            work(logged(tmp_path / "quick"), Plan(splits=1, quick=True), tmp_path)
+    assert contents(paths) == before
+    assert not (tmp_path / "quick").exists()
+
+
 def test_an_experiment_may_look_at_the_rows_of_another(tmp_path):
     run(logged(tmp_path / "log", name="table2"), PLAN, tmp_path)
     other = logged(tmp_path / "again", name="table-ap", rows="table2")

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from sorr import __version__
 from sorr.experiments.cells import Cell, Experiment, Plan, Task
-from sorr.experiments.rows import KEY, Row, RowFile, exclusive
+from sorr.experiments.rows import KEY, RefusedError, Row, RowFile, exclusive
 
 __all__ = ["Progress", "draw", "row_file", "run"]
 
@@ -55,7 +55,13 @@ def run(
     -------
     list of Path
         The tables and figures.
+
+    Raises
+    ------
+    RefusedError
+        If another run writes there, or a quick run would write over the pages of a full one.
     """
+    _refuse_to_mix(experiment, plan, folder)
     file = row_file(experiment, plan, folder)
     with exclusive(file.path.parent):
         done = {_key(row) for row in file.read()}
@@ -77,6 +83,7 @@ def run(
 
 def draw(experiment: Experiment, plan: Plan, folder: Path) -> list[Path]:
     """Write the tables and figures of the rows that are there, and return their paths."""
+    _refuse_to_mix(experiment, plan, folder)
     held = {_key(row): row for row in row_file(experiment, plan, folder).read()}
     cells = (cell for task in experiment.tasks(plan) for cell in task.cells)
     rows = [held[tuple(cell)] for cell in cells if tuple(cell) in held]
@@ -87,6 +94,15 @@ def row_file(experiment: Experiment, plan: Plan, folder: Path) -> RowFile:
     """Return where the rows are kept; quick ones are kept by themselves."""
     name = (experiment.rows or experiment.name) + ("-quick" if plan.quick else "")
     return RowFile(folder / "rows" / f"{name}.csv", experiment.measures)
+
+
+def _refuse_to_mix(experiment: Experiment, plan: Plan, folder: Path) -> None:
+    full = row_file(experiment, plan._replace(quick=False), folder).path
+    if plan.quick and full.exists():
+        raise RefusedError(
+            f"{folder} holds a full run of {experiment.name}, whose pages a quick one would write "
+            "over; pass another folder"
+        )
 
 
 def _key(row: Row) -> tuple[object, ...]:

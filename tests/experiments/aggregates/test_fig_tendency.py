@@ -7,6 +7,7 @@ import pytest
 from sorr.experiments.aggregates.fig_tendency import (
     EXPERIMENT,
     _cells,
+    _limits,
     _measure_ours,
     _share_of,
     _trained,
@@ -60,3 +61,15 @@ def test_a_resumed_task_gives_the_numbers_of_a_whole_one_and_constant_models_are
     maximum = next(found for cell, found in whole.items() if cell.model == "maximum")
     assert maximum.status == "CONSTANT_MODEL"
     assert maximum.values["error"] == pytest.approx(100 * 51 / 108)  # the smaller class
+
+
+def test_constant_models_far_above_the_rest_do_not_set_the_scale():
+    def record(error, constant=0, model="AoRR"):
+        return {"model": model, "error": error, "standard_error": 0.5, "constant": constant}
+
+    plain = [record(12.0), record(20.0), record(23.0, model="average")]
+    bottom, top = _limits([*plain, record(47.0, 5), record(47.0, model="maximum")])
+    assert 10 < bottom < 11.5
+    assert 23 < top < 25
+    assert _limits([*plain, record(29.0, 5)])[1] > 29  # near enough
+    assert _limits([record(47.0, 5)])[1] > 47

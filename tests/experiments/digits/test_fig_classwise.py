@@ -58,7 +58,7 @@ def test_it_draws_whatever_rows_there_are_and_the_same_bytes_again(tmp_path):
     plan = EXPERIMENT.plan()
     rows = [row(PEER, noise=0.2), row(TRIMMED, noise=0.2), row("tkml", protocol="paper")]
     paths = EXPERIMENT.view(rows, plan, tmp_path)
-    assert [path.suffix for path in paths] == [".png", ".csv", ".md"]
+    assert [path.suffix for path in paths] == [".md", ".csv", ".png"]
     with paths[1].open(newline="") as file:
         assert len(list(csv.DictReader(file))) == 30
     before = [path.read_bytes() for path in paths]
@@ -76,6 +76,6 @@ def test_the_claim_of_the_paper_is_checked_where_both_models_are_there():
 
 def test_the_caption_says_what_was_measured(tmp_path):
     pytest.importorskip("matplotlib")
-    text = EXPERIMENT.view([row(PEER, error=4.0)], EXPERIMENT.plan(), tmp_path)[2].read_text()
+    text = EXPERIMENT.view([row(PEER, error=4.0)], EXPERIMENT.plan(), tmp_path)[0].read_text()
     assert "mean over 1 draw of wrong labels" in text
     assert "softmax, ours, mean error of shaded and of other digits: 4.0 and 4.0" in text

@@ -165,7 +165,8 @@ def _page(records: list[dict[str, Any]], plan: Plan) -> str:
             "m is a run of the released loop. Ours, k is the same share of the rows that are "
             "learned from, C is the printed 1e4, and all m are solved together. Other losses are "
             "lines across: of ours where there are, else by the paper's protocol. A constant model "
-            "predicts the larger class. The robust maximum has the budget "
+            "predicts the larger class; errors that are much higher for that reason are arrows at "
+            "the upper edge. The robust maximum has the budget "
             f"{_BUDGET} times the root of the number of rows.",
             "",
             "The lowest point of a curve is picked on the test rows that are drawn, so it says how "
@@ -200,7 +201,9 @@ def _figure(records: list[dict[str, Any]]) -> Figure:
         for column, name in enumerate(data):
             ax = axes[line, column]
             _panel(ax, [r for r in records if r["dataset"] == name and r["loss"] == loss])
-            ax.set_title(f"{name}, {loss}, k = {AGGREGATE_SETTINGS[name][loss].k}", fontsize=10)
+            ax.set_title(
+                f"{name}, {loss}, k = {AGGREGATE_SETTINGS[name][loss].k}", fontsize=10, pad=14
+            )
         axes[line, 0].set_ylabel("test error in %")
     for ax in axes[-1]:
         ax.set_xlabel("m, as a share of k")
@@ -214,10 +217,10 @@ def _figure(records: list[dict[str, Any]]) -> Figure:
 
 def _records(rows: list[Row]) -> list[dict[str, Any]]:
     """Return the mean and its standard error over the splits of each point and line."""
-    held: dict[tuple[str, ...], list[float]] = {}
+    held: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         key = row["protocol"], row["dataset"], row["model"], row["setting"]
-        held.setdefault(key, []).append(row["error"])
+        held.setdefault(key, []).append(row)
     return [
         {
             "protocol": protocol,
@@ -225,11 +228,12 @@ def _records(rows: list[Row]) -> list[dict[str, Any]]:
             "loss": setting.split()[0],
             "model": model,
             "m_over_k": _share_of(setting),
-            "error": float(np.mean(errors)),
-            "standard_error": _standard_error(errors),
-            "splits": len(errors),
+            "error": float(np.mean([row["error"] for row in own])),
+            "standard_error": _standard_error([row["error"] for row in own]),
+            "splits": len(own),
+            "constant": sum(row["status"] == Status.CONSTANT_MODEL.name for row in own),
         }
-        for (protocol, data, model, setting), errors in held.items()
+        for (protocol, data, model, setting), own in held.items()
     ]
 
 
@@ -248,21 +252,30 @@ def _panel(ax: Axes, records: list[dict[str, Any]]) -> None:
     curves = [r for r in records if r["model"] == "AoRR"]
     shown = "ours" if any(r["protocol"] == "ours" for r in records) else "paper"
     lines = [r for r in records if r["model"] != "AoRR" and r["protocol"] == shown]
-    near = [r["error"] for r in [*curves, *lines] if r["model"] in ("AoRR", "average", "AT_k")]
-    top = max(near) + 1.5
+    bottom, top = _limits([*curves, *lines])
     for protocol in ("paper", "ours"):
-        _draw_curve(ax, protocol, [r for r in curves if r["protocol"] == protocol])
+        _draw_curve(ax, protocol, [r for r in curves if r["protocol"] == protocol], top)
     _draw_lines(ax, [r for r in lines if r["error"] <= top])
     above = ", ".join(f"{r['model']} {r['error']:.1f}" for r in lines if r["error"] > top)
     if above:
-        place: dict[str, Any] = {"transform": ax.transAxes, "ha": "right", "va": "top"}
-        ax.text(0.98, 0.99, f"above: {above}", fontsize=7.5, **place)
-    lowest = min(r["error"] - np.nan_to_num(r["standard_error"]) for r in [*curves, *lines])
-    ax.set_ylim(lowest - 0.4, top + 0.6)
+        place: dict[str, Any] = {"transform": ax.transAxes, "ha": "right", "va": "bottom"}
+        ax.text(1, 1, f"higher: {above}", fontsize=7.5, **place)
+    ax.set_ylim(bottom, top + 0.04 * (top - bottom))
 
 
-def _draw_curve(ax: Axes, protocol: str, points: list[dict[str, Any]]) -> None:
-    """Draw the error against m, with a band of one standard error."""
+def _limits(records: list[dict[str, Any]]) -> tuple[float, float]:
+    """Return the errors to show: of constant models only those that are not far from the rest."""
+    ends = [(r["error"], np.nan_to_num(r["standard_error"])) for r in records]
+    low = min(error - spread for error, spread in ends)
+    plain = [r["error"] for r in records if not r["constant"] and r["model"] != "maximum"]
+    high = max(plain, default=max(error for error, _ in ends))
+    near = [error for error, _ in ends if error <= low + 2 * (high - low)]
+    margin = 0.08 * (max(near) - low) + 0.2
+    return low - margin, max(near) + margin
+
+
+def _draw_curve(ax: Axes, protocol: str, points: list[dict[str, Any]], top: float) -> None:
+    """Draw the error against m, with a band of one standard error; arrows where it is higher."""
     from sorr.plots.canvas import CLASS_COLOURS, KEPT
 
     if not points:
@@ -277,6 +290,8 @@ def _draw_curve(ax: Axes, protocol: str, points: list[dict[str, Any]]) -> None:
     )
     ax.fill_between(x, y - error, y + error, color=colour, alpha=0.15, linewidth=0)
     ax.plot(x, y, color=colour, marker=marker, markersize=4, linestyle=style, label=name)
+    if (high := x[y > top]).size:
+        ax.plot(high, np.full(len(high), top), "^", color=colour, markersize=5, label="higher")
 
 
 def _draw_lines(ax: Axes, records: list[dict[str, Any]]) -> None:

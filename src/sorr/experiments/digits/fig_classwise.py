@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from sorr.plots.canvas import CLASS_COLOURS, DROPPED, INK, KEPT, need_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["EXPERIMENT"]
 
@@ -53,6 +54,15 @@ def _view(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
     records = _records(rows)
     if not records:
         return []
+    return [
+        write_text(folder / "fig-classwise.md", _caption(records, plan)),
+        write_csv(folder / "fig-classwise.csv", records),
+        write_figure(folder / "fig-classwise.png", _figure(records)),
+    ]
+
+
+def _figure(records: Sequence[Record]) -> Figure:
+    """Return a panel for each share of wrong labels."""
     plt = need_matplotlib("fig-classwise")
     noises = sorted({record["noise"] for record in records})
     figure, axes = plt.subplots(
@@ -68,11 +78,7 @@ def _view(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
     figure.legend(
         handles=list(handles.values()), loc="outside upper center", ncols=3, frameon=False
     )
-    return [
-        write_figure(folder / "fig-classwise.png", figure),
-        write_csv(folder / "fig-classwise.csv", records),
-        write_text(folder / "fig-classwise.md", _caption(records, plan)),
-    ]
+    return cast("Figure", figure)
 
 
 def _records(rows: Sequence[Row]) -> list[Record]:

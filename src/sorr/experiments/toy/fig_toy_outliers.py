@@ -66,15 +66,14 @@ def _measure(cells: tuple[Cell, ...]) -> Iterator[tuple[Cell, Measured]]:
 def view(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
     """Write a figure for each protocol, the numbers, and a page that says what they mean."""
     records = summarise(rows)
-    figures = [
-        write_figure(folder / f"fig-toy-outliers-{protocol}.png", _draw(some, _TITLES[protocol]))
-        for protocol in ("ours", "paper")
-        if (some := find(records, protocol=protocol))
-    ]
     return [
         write_text(folder / "fig-toy-outliers.md", outliers_page(records, plan)),
         write_csv(folder / "fig-toy-outliers.csv", records),
-        *figures,
+        *(
+            write_figure(folder / f"fig-toy-outliers-{protocol}.png", _draw(some, title))
+            for protocol, title in _TITLES.items()
+            if (some := find(records, protocol=protocol))
+        ),
     ]
 
 
