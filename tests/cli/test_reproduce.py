@@ -6,6 +6,7 @@ from textwrap import dedent
 
 import pytest
 
+import sorr
 from tests.experiments.fakes import ROOT, failing, logged, measured, published, wait_for
 
 pytest.importorskip("typer", reason="the command line is an extra")
@@ -189,7 +190,18 @@ def test_a_fault_of_ours_shows_where_it_is_and_the_others_go_on(folder, log):
     assert (folder / "able.md").exists()
 
 
-def test_rows_of_another_version_are_refused_in_a_sentence(folder, log):
+def test_rows_of_several_versions_are_named(folder, log, monkeypatch):
+    with published(logged(log)):
+        done = reproduce("fake", "--splits", 1, "--out", folder)
+        assert "measured by" not in done.stderr
+        monkeypatch.setattr(sys.modules["sorr.experiments.run"], "__version__", "99.0")
+        done = reproduce("fake", "--splits", 2, "--out", folder)
+    assert done.exit_code == 0
+    assert f"sorr {sorr.__version__}" in done.stderr
+    assert "sorr 99.0. Another --out" in done.stderr
+
+
+def test_rows_with_other_columns_are_refused_in_a_sentence(folder, log):
     (folder / "rows").mkdir(parents=True)
     (folder / "rows" / "fake.csv").write_text("protocol,accuracy\nours,1\n")
     with published(logged(log)):

@@ -155,7 +155,7 @@ class _Work:
             self.say("".join(traceback.format_exception(error)))
             self._explain(experiment, error)
         else:
-            return self._print(experiment, paths)
+            return self._print(experiment, plan, paths)
         return False
 
     def _measure(self, experiment: Experiment, plan: Plan) -> list[Path]:
@@ -166,15 +166,27 @@ class _Work:
         with watched(experiment.name, self.aside) as progress:
             return run(experiment, plan, self.folder, jobs=self.jobs, progress=progress)
 
-    def _print(self, experiment: Experiment, paths: Sequence[Path]) -> bool:
+    def _print(self, experiment: Experiment, plan: Plan, paths: Sequence[Path]) -> bool:
         if not paths:
             self.say(f"{experiment.name}: there is nothing to draw in {self.folder}")
+        if len(origins := self._origins(experiment, plan)) > 1:
+            several = "; ".join(sorted(origins))
+            self.say(
+                f"{experiment.name}: its rows were measured by {several}. Another --out has all "
+                "of them measured by the one that is installed."
+            )
         for path in paths:
             if self.screen.is_terminal and path.suffix == ".md":
                 print_page(path.read_text(encoding="utf-8"), self.screen)
         for path in paths:
             self.screen.print(str(path), markup=False, highlight=False, soft_wrap=True)
         return bool(paths)
+
+    def _origins(self, experiment: Experiment, plan: Plan) -> set[str]:
+        from sorr.experiments import row_file
+
+        rows = row_file(experiment, plan, self.folder).read()
+        return {" ".join(f"{name} {it}" for name, it in row["versions"].items()) for row in rows}
 
     def _explain(self, experiment: Experiment, error: Exception) -> None:
         notes = "".join(f" ({note})" for note in getattr(error, "__notes__", []))
