@@ -8,10 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sorr.experiments.aggregates import ours as aggregates_ours
-from sorr.experiments.aggregates.ours import GRIDS, _best_threshold, measure_ours, parts_of
+from sorr.experiments.aggregates.ours import (
+    CONFIRMED,
+    GRIDS,
+    TUNED,
+    _best_threshold,
+    _confirmed,
+    measure_ours,
+    parts_of,
+)
 from sorr.experiments.cells import Cell
 
-MODELS = ("maximum", "robust maximum", "average", "average, threshold tuned", "AT_k", "AoRR")
+MODELS = ("maximum", "robust maximum", "average", TUNED, "AT_k", "AoRR", CONFIRMED)
 
 
 def cells(*models, loss="logistic", split=0):
@@ -64,11 +72,24 @@ def test_neither_test_labels_nor_other_models_change_what_is_chosen(found, monke
         return parts._replace(y_test=-parts.y_test)
 
     monkeypatch.setattr(aggregates_ours, "parts_of", spoilt)
-    wanted = cells("average, threshold tuned", "AoRR", "robust maximum")
+    wanted = cells(TUNED, CONFIRMED, "AoRR", "robust maximum")
     for cell, after in measure_ours(wanted, quick=True):
         before = found[cell.model]
         assert before.chosen == after.chosen
         assert before.values["error"] == pytest.approx(100 - after.values["error"])
+
+
+def test_what_was_chosen_is_taken_only_if_it_is_better_on_other_folds_too(found):
+    (cell,) = cells(CONFIRMED)
+    plain, ranked, confirmed = (found[model] for model in ("average", "AoRR", CONFIRMED))
+    assert confirmed.values == ranked.values
+    assert confirmed.chosen["gain"] > confirmed.chosen["gain_error"] > 0
+    parts = parts_of("monk", 0)
+    swapped = _confirmed(cell, parts, plain=ranked, ranked=plain)
+    assert swapped.values == ranked.values  # the average is no better than the ranked range
+    assert swapped.chosen["gain"] == pytest.approx(-confirmed.chosen["gain"])
+    same = _confirmed(cell, parts, plain=plain, ranked=plain._replace(status="the other"))
+    assert same.status == plain.status  # of equals the average
 
 
 @given(
