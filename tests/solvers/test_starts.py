@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from sorr.datasets import load_titanic
 from sorr.objectives import RankedRangeObjective
 from sorr.solvers import find_starts, trim
 from sorr.solvers.batch import Batch
@@ -30,6 +31,22 @@ def test_the_starts_leave_the_basin_of_a_contaminated_fit(size):
     start = find_starts(objective, random_state=0)[0]
     assert objective.value(start) < 0.6 * trapped
     assert (y[wrong] * objective.raw_prediction(start)[wrong] < 0).mean() > 0.99
+
+
+def test_some_thousands_of_rows_lead_to_the_minimum_of_their_few_distinct_ones():
+    """A sample of a thousand rows misses it from some seeds, by up to 7 %."""
+    titanic = load_titanic()
+    y = np.where(titanic.target == titanic.target.max(), 1.0, -1.0)
+    rows = np.column_stack([titanic.data, y])
+    some, count = np.unique(rows, axis=0, return_counts=True)
+    assert len(some) < 30 < 1000 < len(rows)
+    options = {"m": 0.2, "k": 0.4, "C": 100.0}
+    few = RankedRangeObjective(some[:, :-1], some[:, -1], sample_weight=1.0 * count, **options)
+    lowest = trim(few, random_state=0).objective
+    many = RankedRangeObjective(rows[:, :-1], y, **options)
+    for seed in range(4):  # a fraction is rounded to a count of rows, but not to one of weights
+        found = trim(many, certify=False, random_state=seed).objective
+        assert found == pytest.approx(lowest, rel=0.01)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])

@@ -1,8 +1,9 @@
-"""Where to start: many cheap candidates on a sample of the rows, of which the best few are kept."""
+"""Where to start: many cheap candidates, on a sample of many rows, of which the best few are kept."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +28,26 @@ __all__ = [
 
 _LARGEST = 64  # parameters up to which Newton steps of many candidates are cheap
 _SMALLEST_SAMPLE, _LARGEST_SAMPLE = 1000, 8000
-_SCOUTED = 350  # rows that are enough for the first steps
-_EFFORT = 20_000  # raw predictions of all candidates that survive the first steps
-_STARTS = {False: 512, True: 96}  # candidates on all rows, and on a sample
+_MIDDLE = 5000  # rows up to which all of them are used where Newton steps are cheap
+_HELD = 20_000  # raw predictions of all candidates that survive the first steps
 _ALIKE, _NEAR = 0.1, 0.05  # solutions on a sample that lead to the same minimum
-_FEWEST, _MOST, _LAST, _ROUGH = 16, 96, 16, 8  # candidates that go on
+_FEWEST, _MOST, _LAST = 16, 96, 16  # candidates that go on
+
+
+class _Effort(NamedTuple):
+    """How many candidates are tried, on how many rows at first, and how many of them go on.
+
+    With no number of rows, the first steps are on all of them, and all further steps are taken.
+    """
+
+    n_starts: int
+    scouted: int | None
+    survivors: int
+
+
+_THOROUGH = _Effort(512, None, _MOST)
+_BRISK = _Effort(512, 700, 32)
+_ROUGH = _Effort(96, 350, 8)
 
 _SCALES = (1.0, 0.5, 0.2, 0.1)  # of a relative of the loss
 
@@ -61,12 +77,14 @@ def find_starts(
     ----------
     objective : RankedRangeObjective
     n_starts : int, optional
-        How many candidates to try: by default 512 where all rows are used, else 96.
+        How many candidates to try: by default 512 where all rows are used, else 96. Half as many
+        where the first steps are on some of the rows.
     keep : int, default=3
         How many to return, at most: one if the objective is convex.
     sample_size : int, optional
         On how many rows; by default 1000, or 20 times the number of parameters if that is more.
-        With no more rows than that, all are used, with the ranks of the objective.
+        With no more rows than that, all are used, with the ranks of the objective; with one
+        output and few parameters also by default up to 5000.
     random_state : int, Generator or None
         What the candidates are drawn from: the same seed gives the same starts.
     progress : callable, optional
@@ -96,15 +114,17 @@ def start_points(
     rng: np.random.Generator,
 ) -> list[Point]:
     """Return the points of `find_starts`, with their objectives over all rows."""
-    if sample_size is None:
-        size = max(_SMALLEST_SAMPLE, 20 * objective.design.n_parameters)
-        sample_size = min(size, _LARGEST_SAMPLE)
-    tame = tamed(objective)
-    sample = subsample(tame, sample_size, rng)
-    rough = sample is not tame
-    if is_small(objective):
-        number = _STARTS[rough] if n_starts is None else n_starts
-        found = _batched(sample, number, keep, rng, rough=rough)
+    tame, small = tamed(objective), is_small(objective)
+    least = min(max(_SMALLEST_SAMPLE, 20 * objective.design.n_parameters), _LARGEST_SAMPLE)
+    if sample_size is None and small and least < objective.n_samples <= _MIDDLE:
+        sample, effort = tame, _BRISK
+    else:
+        sample = subsample(tame, sample_size or least, rng)
+        effort = _THOROUGH if sample is tame else _ROUGH
+    if small:
+        if n_starts is not None:
+            effort = effort._replace(n_starts=n_starts)
+        found = _batched(sample, effort, keep, rng)
     else:
         found = _first_order(sample, rng)[:keep]
     return sorted((evaluate(objective, theta) for theta in found), key=lambda point: point.value)
@@ -181,33 +201,29 @@ def _exact_fits(batch: Batch, picked: npt.NDArray[np.intp]) -> FloatArray:
 
 
 def _batched(
-    sample: RankedRangeObjective,
-    n_starts: int,
-    keep: int,
-    rng: np.random.Generator,
-    *,
-    rough: bool,
+    sample: RankedRangeObjective, effort: _Effort, keep: int, rng: np.random.Generator
 ) -> list[FloatArray]:
-    """Return the best of many candidates; `rough` saves on minima that are those of a sample."""
+    """Return the best of many candidates."""
     batch = scout = Batch(sample)
     if sample.is_convex:
         return list(batch.frame.original(batch.descend(average_fit(batch), _SECOND)[0]))
-    if rough:
-        scout = Batch(subsample(sample, max(_SCOUTED, 8 * sample.n_parameters), rng))
-        n_starts = (n_starts + 1) // 2
+    n_starts = effort.n_starts
+    survivors = min(effort.survivors, max(_FEWEST, _HELD // len(batch.y)))
+    if effort.scouted is not None:
+        scout = Batch(subsample(sample, max(effort.scouted, 8 * sample.n_parameters), rng))
+        n_starts, survivors = (n_starts + 1) // 2, effort.survivors
     average = average_fit(scout)
     T = scout.descend(np.vstack([average, candidates(scout, n_starts, rng)]), _FIRST)[0]
     hot = np.vstack([average, scout.frame.constant(1), T[1:3]])
     T = np.vstack([T, scout.descend(hot, _ANNEALED)[0]])
-    if rough:
+    if scout is not batch:
         T = batch.frame.standardised(scout.frame.original(T))
     values = batch.values(T)
-    survivors = _ROUGH if rough else min(_MOST, max(_FEWEST, _EFFORT // len(batch.y)))
     best = np.argsort(values[: -len(hot)], kind="stable")[:survivors]
     T = np.vstack([T[best], T[-len(hot) :]])
     smooth = sample.loss.has_curvature  # rounded corners blur which candidates are the best
     for stages in (_SECOND[:12], _SECOND[12:]) if smooth else (_SECOND, _THIRD):
-        T, values = batch.descend(T, stages[1::4] if rough else stages)
+        T, values = batch.descend(T, stages if scout is batch else stages[1::4])
         T = T[distinct(values, T @ batch.frame.rows.T, rtol=_ALIKE, distance=_NEAR)[:_LAST]]
     return list(batch.frame.original(T[:keep]))
 
