@@ -1,4 +1,4 @@
-"""Where to start: many cheap candidates, on a sample of many rows, of which the best few are kept."""
+"""Where to start: many cheap candidates, on a sample of many rows; the best few are kept."""
 
 from __future__ import annotations
 
