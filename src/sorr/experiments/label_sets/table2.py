@@ -15,7 +15,7 @@ from sorr.experiments.label_sets.scorers import PEER, SCORERS
 from sorr.experiments.label_sets.splits import SYNTHETIC
 from sorr.experiments.published import MULTILABEL
 
-__all__ = ["EXPERIMENT", "data_sets", "settings"]
+__all__ = ["EXPERIMENT", "data_sets", "out_of_reach", "released_gap", "settings"]
 
 _KS = (1, 2, 3, 4, 5)
 # About how many seconds a split takes: ours, LR and LSEP of the paper's, and its loop for one k.
@@ -73,7 +73,7 @@ def _lines(plan: Plan) -> Iterator[Line]:
 
 
 def _notes(records: Sequence[dict[str, Any]]) -> list[str]:
-    return [*_PROTOCOLS, *_released(records), *_out_of_reach(records), *_known(records)]
+    return [*_PROTOCOLS, *released_gap(records), *out_of_reach(records), *_known(records)]
 
 
 _PROTOCOLS = (
@@ -87,7 +87,7 @@ _PROTOCOLS = (
 )
 
 
-def _released(records: Sequence[dict[str, Any]]) -> list[str]:
+def released_gap(records: Sequence[dict[str, Any]]) -> list[str]:
     """Say how far the released loop is from what was printed."""
     gaps = [
         r["paper_minus_printed"]
@@ -102,11 +102,13 @@ def _released(records: Sequence[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _out_of_reach(records: Sequence[dict[str, Any]]) -> list[str]:
-    """List the printed cells that are above all of ours."""
+def out_of_reach(
+    records: Sequence[dict[str, Any]], alike: Sequence[str] = ("dataset", "setting")
+) -> list[str]:
+    """List the printed cells that are above all of ours that can be compared to them."""
     found = []
-    for data, setting in dict.fromkeys((r["dataset"], r["setting"]) for r in records):
-        here = [r for r in records if (r["dataset"], r["setting"]) == (data, setting)]
+    for place in dict.fromkeys(tuple(r[name] for name in alike) for r in records):
+        here = [r for r in records if tuple(r[name] for name in alike) == place]
         ours = [r for r in here if not np.isnan(r["ours"])]
         printed = [r for r in here if r["printed"] is not None]
         if ours and printed:
@@ -114,7 +116,7 @@ def _out_of_reach(records: Sequence[dict[str, Any]]) -> list[str]:
             best = max(ours, key=lambda r: float(r["ours"]))
             if round(best["ours"], 2) < top["printed"]:
                 found.append(
-                    f"{data} {setting} ({top['model']} {top['printed']:.2f}, at most "
+                    f"{' '.join(place)} ({top['model']} {top['printed']:.2f}, at most "
                     f"{best['ours']:.2f} by {best['model']})"
                 )
     if not found:
