@@ -55,8 +55,8 @@ _KNOWN = {
     ("AoRR", "australian"): (
         "AoRR on Australian, logistic: the printed 11.42 is below the 12.3 that an earlier run, "
         "which learned from half of the rows, had for the best fixed (C, k, m) when that was "
-        "picked on the test parts. The printed 12.50 with the hinge loss is within the noise of ten "
-        "splits."
+        "picked on the test parts. The printed 12.50 with the hinge loss is within the noise of "
+        "ten splits."
     ),
     ("AoRR", "phoneme"): (
         "AoRR on Phoneme: the printed 21.95 is below the 22.4 that an earlier run, which learned "
