@@ -1,10 +1,11 @@
-"""The tables of the committed run are views of its rows, to the byte."""
+"""The committed run is whole, and its tables are views of its rows, to the byte."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
-from sorr.experiments import EXPERIMENTS, draw, get_experiment, row_file
+from sorr.experiments import EXPERIMENTS, Cell, draw, get_experiment, row_file
 
 RUN = Path(__file__).parents[1] / "docs" / "reproduction"
 TABLES = [
@@ -12,16 +13,38 @@ TABLES = [
 ]
 
 
+def drawn_in(folder, name):
+    """Draw an experiment from a copy of its committed rows."""
+    experiment = get_experiment(name)
+    plan = experiment.plan()
+    copy = row_file(experiment, plan, folder).path
+    copy.parent.mkdir()
+    copy.write_bytes(row_file(experiment, plan, RUN).path.read_bytes())
+    return draw(experiment, plan, folder)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_cell_of_the_committed_run_has_its_row(name):
+    experiment = get_experiment(name)
+    plan = experiment.plan()
+    rows = row_file(experiment, plan, RUN).read()
+    cells = {cell for task in experiment.tasks(plan) for cell in task.cells}
+    assert {Cell(*(row[field] for field in Cell._fields)) for row in rows} == cells
+
+
+@pytest.mark.parametrize("name", [name for name in TABLES if any(RUN.glob(f"{name}*.png"))])
+def test_without_matplotlib_all_is_written_but_the_figure(name, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match="matplotlib"):
+        drawn_in(tmp_path, name)
+    written = {path.name for path in tmp_path.iterdir() if path.is_file()}
+    assert written == {f"{name}.md", f"{name}.csv"}
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_a_committed_table_is_what_its_rows_give(name, tmp_path):
     pytest.importorskip("matplotlib").use("Agg")
-    experiment = get_experiment(name)
-    plan = experiment.plan()
-    rows = row_file(experiment, plan, RUN).path
-    copy = row_file(experiment, plan, tmp_path).path
-    copy.parent.mkdir()
-    copy.write_bytes(rows.read_bytes())
-    drawn = draw(experiment, plan, tmp_path)
+    drawn = drawn_in(tmp_path, name)
     assert drawn
     for path in drawn:
         if path.suffix != ".png":  # the pixels of a figure depend on the version of matplotlib

@@ -37,15 +37,16 @@ _FEWEST, _MOST, _LAST = 16, 96, 16  # candidates that go on
 class _Effort(NamedTuple):
     """How many candidates are tried, on how many rows at first, and how many of them go on.
 
-    With no number of rows, the first steps are on all of them, and all further steps are taken.
+    With no number of rows, the first steps are on all of them, all further steps are taken, and
+    as many candidates go on as their raw predictions allow.
     """
 
     n_starts: int
-    scouted: int | None
-    survivors: int
+    scouted: int | None = None
+    survivors: int | None = None
 
 
-_THOROUGH = _Effort(512, None, _MOST)
+_THOROUGH = _Effort(512)
 _BRISK = _Effort(512, 700, 32)
 _ROUGH = _Effort(96, 350, 8)
 
@@ -208,10 +209,10 @@ def _batched(
     if sample.is_convex:
         return list(batch.frame.original(batch.descend(average_fit(batch), _SECOND)[0]))
     n_starts = effort.n_starts
-    survivors = min(effort.survivors, max(_FEWEST, _HELD // len(batch.y)))
+    survivors = effort.survivors or min(_MOST, max(_FEWEST, _HELD // len(batch.y)))
     if effort.scouted is not None:
         scout = Batch(subsample(sample, max(effort.scouted, 8 * sample.n_parameters), rng))
-        n_starts, survivors = (n_starts + 1) // 2, effort.survivors
+        n_starts = (n_starts + 1) // 2
     average = average_fit(scout)
     T = scout.descend(np.vstack([average, candidates(scout, n_starts, rng)]), _FIRST)[0]
     hot = np.vstack([average, scout.frame.constant(1), T[1:3]])

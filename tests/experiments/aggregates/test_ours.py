@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,6 +91,20 @@ def test_what_was_chosen_is_taken_only_if_it_is_better_on_other_folds_too(found)
     assert swapped.chosen["gain"] == pytest.approx(-confirmed.chosen["gain"])
     same = _confirmed(cell, parts, plain=plain, ranked=plain._replace(status="the other"))
     assert same.status == plain.status  # of equals the average
+
+
+@pytest.mark.parametrize(
+    ("gains", "is_taken"), [([3, -1, 3, -1, 1], True), ([9, -7, 1, 1, 1], False)]
+)
+def test_it_has_to_be_better_by_more_than_a_standard_error(gains, is_taken, found, monkeypatch):
+    scores = iter([np.full(5, 0.8), 0.8 + np.array(gains) / 100])
+    monkeypatch.setattr(aggregates_ours, "cross_val_score", lambda *_, **__: next(scores))
+    (cell,) = cells(CONFIRMED)
+    plain, ranked = found["average"], found["AoRR"]
+    confirmed = _confirmed(cell, parts_of("monk", 0), plain, ranked)
+    assert confirmed.values == (ranked if is_taken else plain).values
+    assert confirmed.chosen["gain"] == pytest.approx(1)
+    assert confirmed.chosen["gain_error"] == pytest.approx(scipy.stats.sem(gains))
 
 
 @given(
