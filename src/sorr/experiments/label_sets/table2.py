@@ -15,7 +15,7 @@ from sorr.experiments.label_sets.scorers import PEER, SCORERS
 from sorr.experiments.label_sets.splits import SYNTHETIC
 from sorr.experiments.published import MULTILABEL
 
-__all__ = ["EXPERIMENT", "data_sets", "out_of_reach", "released_gap", "settings"]
+__all__ = ["EXPERIMENT", "TABLE", "data_sets", "out_of_reach", "released_gap", "settings"]
 
 _KS = (1, 2, 3, 4, 5)
 # About how many seconds a split takes: ours, LR and LSEP of the paper's, and its loop for one k.
@@ -151,7 +151,7 @@ _KNOWN = {
     ),
 }
 
-_TABLE = Table(
+TABLE = Table(
     name="table2",
     title="Table 2: top-k multi-label accuracy",
     lines=_lines,
@@ -167,5 +167,5 @@ EXPERIMENT = Experiment(
     title="top-k multi-label accuracy on Emotions, Scene and Yeast",
     measures=("accuracy", "precision"),
     tasks=_tasks,
-    view=_TABLE.write,
+    view=TABLE.write,
 )
