@@ -8,17 +8,10 @@ from sorr.experiments import Cell
 from sorr.experiments.label_sets.ours import Contest, measure_ours
 from sorr.experiments.label_sets.scorers import SUM
 from sorr.experiments.label_sets.splits import our_split
+from tests.experiments.label_sets.literal import literal_accuracy
 
 CANDIDATES = (0.3, 3.0, 30.0)
 SPLIT = our_split("synthetic", 0)
-
-
-def literal_accuracy(Y, scores, k):
-    right = 0
-    for y, row in zip(Y, scores, strict=True):
-        chosen, true = set(np.argsort(row)[-k:].tolist()), set(np.flatnonzero(y).tolist())
-        right += chosen <= true or true <= chosen
-    return right / len(Y)
 
 
 @pytest.fixture(scope="module")

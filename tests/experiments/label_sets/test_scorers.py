@@ -4,16 +4,9 @@ from sklearn.metrics import label_ranking_average_precision_score
 
 from sorr.experiments.label_sets.scorers import SCORERS, SUM, best, fit_both, fit_margins, fit_path
 from sorr.experiments.label_sets.splits import our_split
+from tests.experiments.label_sets.literal import literal_accuracy
 
 TRAIN, VALIDATION, _ = our_split("synthetic", 0)
-
-
-def literal_accuracy(Y, scores, k):
-    right = 0
-    for y, row in zip(Y, scores, strict=True):
-        chosen, true = set(np.argsort(row)[-k:].tolist()), set(np.flatnonzero(y).tolist())
-        right += chosen <= true or true <= chosen
-    return right / len(Y)
 
 
 @pytest.mark.parametrize("name", ["LR", "LSEP linear", "subset"])
