@@ -5,8 +5,8 @@ import math
 import pytest
 
 from sorr.experiments import Plan
-from sorr.experiments.digits.ours import ORACLE, PEER, TRIMMED
-from sorr.experiments.digits.page import NOISES, TOPS, label_of, page
+from sorr.experiments.digits.ours import ORACLE, PEER, TOPS, TRIMMED
+from sorr.experiments.digits.page import NOISES, label_of, page
 from sorr.experiments.published import MNIST
 
 

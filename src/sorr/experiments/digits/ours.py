@@ -19,14 +19,24 @@ from sorr.experiments.cells import Cell, Measured
 from sorr.experiments.digits.digits import Digits, Images, noise_of, noisy_digits
 from sorr.metrics import class_wise_error, topk_accuracy
 
-__all__ = ["MEASURES", "MODELS", "ORACLE", "PEER", "TRIMMED", "C", "measure_ours", "measures_of"]
+__all__ = [
+    "MEASURES",
+    "MODELS",
+    "ORACLE",
+    "PEER",
+    "TOPS",
+    "TRIMMED",
+    "C",
+    "measure_ours",
+    "measures_of",
+]
 
 C = 1e3
 PEER = "softmax"
 TRIMMED = "trimmed, share estimated"
 ORACLE = "trimmed, share known"
-_TOPS = (1, 2, 3, 4, 5)
-MEASURES = (*(f"top{k}" for k in _TOPS), *(f"class{digit}" for digit in range(10)))
+TOPS = (1, 2, 3, 4, 5)
+MEASURES = (*(f"top{k}" for k in TOPS), *(f"class{digit}" for digit in range(10)))
 """Top-k accuracies, and the error of each class, in per cent."""
 
 
@@ -98,7 +108,7 @@ def _chosen(model: Any) -> dict[str, Any]:
 
 def measures_of(images: Images, scores: npt.NDArray[Any]) -> dict[str, float]:
     """Return all measures of the scores of test images, a column for each digit."""
-    tops = topk_accuracy(images.y_test, scores, _TOPS, classes=range(10))
+    tops = topk_accuracy(images.y_test, scores, TOPS, classes=range(10))
     errors = class_wise_error(images.y_test, np.argmax(scores, axis=1), classes=range(10))
     return {
         name: 100 * float(value) for name, value in zip(MEASURES, [*tops, *errors], strict=True)

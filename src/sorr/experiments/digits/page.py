@@ -8,17 +8,16 @@ from typing import Any
 
 from sorr.experiments.cells import Plan
 from sorr.experiments.digits.digits import setting_of
-from sorr.experiments.digits.ours import ORACLE, PEER, TRIMMED, C
+from sorr.experiments.digits.ours import ORACLE, PEER, TOPS, TRIMMED, C
 from sorr.experiments.digits.paper import EFFORTS, RANKED
 from sorr.experiments.pages import markdown
 from sorr.experiments.published import MNIST
 
-__all__ = ["CLEAN", "NOISES", "QUICK", "TOPS", "draws_of", "label_of", "page"]
+__all__ = ["CLEAN", "NOISES", "QUICK", "draws_of", "label_of", "page"]
 
 NOISES = tuple(MNIST)
 """Per cent of the labels of five digits that are wrong."""
 CLEAN = 0
-TOPS = (1, 2, 3, 4, 5)
 QUICK = " A quick run on small digits: too little of everything to say anything."
 _MISSED = "†"
 

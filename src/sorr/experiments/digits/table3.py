@@ -8,8 +8,8 @@ from pathlib import Path
 from sorr.experiments.cells import Cell, Experiment, Plan, Task
 from sorr.experiments.comparison import Line, Table
 from sorr.experiments.digits.digits import SMALL, setting_of
-from sorr.experiments.digits.ours import MEASURES, MODELS, PEER, measure_ours
-from sorr.experiments.digits.page import CLEAN, NOISES, TOPS, label_of, page
+from sorr.experiments.digits.ours import MEASURES, MODELS, PEER, TOPS, measure_ours
+from sorr.experiments.digits.page import CLEAN, NOISES, label_of, page
 from sorr.experiments.digits.paper import MODELS as RELEASED
 from sorr.experiments.digits.paper import RANKED, measure_paper
 from sorr.experiments.pages import write_csv, write_text
