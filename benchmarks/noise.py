@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.linear_model import LogisticRegression
 
-__all__ = ["NOISES", "Noise", "Spoiled", "spoil"]
+__all__ = ["FLIPS", "NOISES", "Noise", "Spoiled", "spoil"]
 
 DISTANCE = 20.0  # how far rows are moved, in standard deviations of a feature
 
@@ -25,6 +25,11 @@ NOISES = {
     **{f"sym{rate}": Noise("symmetric", rate / 100) for rate in (10, 20, 30)},
     **{f"one{rate}": Noise("one class", rate / 100) for rate in (10, 20, 30)},
     **{f"lev{rate}": Noise("leverage", rate / 100) for rate in (5, 10)},
+}
+FLIPS = {  # for lists of suspects: fewer wrong labels, as in tables that people keep
+    f"{name}{rate}": Noise(kind, rate / 100)
+    for name, kind in (("sym", "symmetric"), ("one", "one class"))
+    for rate in (5, 10, 20)
 }
 
 

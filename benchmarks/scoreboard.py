@@ -38,9 +38,11 @@ class Cell:
         values = self.values(method, number)
         return float(np.mean(values)) if values else None
 
-    def lead(self, number: Callable[[Row], float | None], peer: str) -> list[float]:
-        """Return how far `auto` is above a peer, seed by seed."""
-        ours, theirs = ({row["seed"]: number(row) for row in self.rows[m]} for m in ("auto", peer))
+    def lead(
+        self, number: Callable[[Row], float | None], peer: str, method: str = "auto"
+    ) -> list[float]:
+        """Return how far a method is above a peer, seed by seed."""
+        ours, theirs = ({row["seed"]: number(row) for row in self.rows[m]} for m in (method, peer))
         pairs = [(ours[seed], theirs[seed]) for seed in ours if seed in theirs]
         return [a - b for a, b in pairs if a is not None and b is not None]
 

@@ -44,13 +44,13 @@ ROOMS = {
         "numpy scipy sklearn joblib threadpoolctl",
         "matplotlib torch dask pandas rich",
     ),
-    "audit": _room(
+    "auditing": _room(
         f"{CORE} estimators baselines metrics datasets plots",
         "numpy scipy sklearn joblib",
-        "torch dask pandas jinja2 skops",
+        "torch dask pandas jinja2 skops pyarrow",
     ),
     "plots": _room("ranked", "numpy", "matplotlib sklearn"),
-    "cli": _room("experiments audit estimators datasets", "typer rich"),
+    "cli": _room("experiments auditing estimators datasets", "typer rich"),
     "__main__": _room("cli"),
 }
 

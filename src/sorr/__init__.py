@@ -5,6 +5,7 @@ from typing import Any
 
 __version__ = "0.1.0"
 _ROOMS = (
+    "auditing",
     "baselines",
     "datasets",
     "estimators",
@@ -29,7 +30,8 @@ _ESTIMATORS = (
     "TopKMultilabelClassifier",
     "estimate_outlier_share",
 )
-__all__ = [*_ESTIMATORS, *_ROOMS]
+_AUDITING = ("AuditReport", "audit")
+__all__ = [*_AUDITING, *_ESTIMATORS, *_ROOMS]
 
 
 def __getattr__(name: str) -> Any:
@@ -37,6 +39,8 @@ def __getattr__(name: str) -> Any:
         return import_module(f"sorr.{name}")  # a room loads on first use
     if name in _ESTIMATORS:
         return getattr(import_module("sorr.estimators"), name)
+    if name in _AUDITING:
+        return getattr(import_module("sorr.auditing"), name)
     raise AttributeError(f"module 'sorr' has no attribute {name!r}")
 
 

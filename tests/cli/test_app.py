@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from textwrap import dedent
@@ -71,4 +72,100 @@ def test_without_the_extra_a_sentence_says_how_to_install_it(missing):
 
 def test_another_module_that_is_missing_is_not_blamed_on_the_extra():
     pytest.importorskip("typer", reason="it is asked for first")
-    assert "ModuleNotFoundError" in run_without("sorr.cli.screen").stderr
+    assert "ModuleNotFoundError" in run_without("sorr.cli.options").stderr
+
+
+COMMANDS = ("audit", "fit", "predict", "datasets", "reproduce")
+
+
+def run(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "sorr", *arguments],
+        capture_output=True,
+        text=True,
+        env=os.environ | environment,
+    )
+
+
+def test_the_list_of_commands_says_what_each_is_for():
+    pytest.importorskip("typer", reason="the command line is an extra")
+    text, _ = answer("--help")
+    listed = text.partition("Commands:\n")[2].splitlines()
+    assert tuple(line.split()[0] for line in listed[: len(COMMANDS)]) == COMMANDS
+    assert all(line.endswith(".") and "..." not in line for line in listed[: len(COMMANDS)])
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_explains_itself_with_examples_and_loads_nothing_heavy(command):
+    pytest.importorskip("typer", reason="the command line is an extra")
+    text, end = answer(command, "--help")
+    assert f"Examples:\n    sorr {command}" in text
+    assert "Exit codes: 0, done;" in text
+    assert "--debug" in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert end == "0 set()"
+
+
+def test_help_loads_nothing_that_only_a_command_needs():
+    pytest.importorskip("typer", reason="the command line is an extra")
+    script = """
+        import sys
+        from sorr.cli import main
+        sys.argv = ["sorr", "--help"]
+        try:
+            main()
+        finally:
+            print({"rich.progress", "pydantic", "sorr.auditing"} & set(sys.modules))
+    """
+    done = subprocess.run([sys.executable, "-c", dedent(script)], capture_output=True, text=True)
+    assert done.stdout.endswith("set()\n")
+
+
+def test_help_takes_less_than_a_third_of_a_second_of_the_processor():
+    pytest.importorskip("typer", reason="the command line is an extra")
+    resource = pytest.importorskip("resource", reason="times are counted otherwise there")
+
+    def spent():
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+
+    times = []
+    for _ in range(10):  # the machine may be busy
+        before = spent()
+        assert run("--help").returncode == 0
+        times.append(spent() - before)
+        if min(times) < 0.3:
+            return
+    raise AssertionError(f"the best of ten: {min(times):.2f} s")
+
+
+def completed(words):
+    place = str(len(words.split(" ")) - 1)
+    done = run(_SORR_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=place)
+    return done.stdout.split()
+
+
+def test_bash_completes_commands_and_options():
+    pytest.importorskip("typer", reason="the command line is an extra")
+    assert completed("sorr au") == ["audit"]
+    assert completed("sorr ") == list(COMMANDS)
+    assert completed("sorr predict --f") == ["--force"]
+    assert completed("sorr fit --task c") == ["classification"]
+
+
+def test_the_script_for_bash_asks_the_command():
+    pytest.importorskip("typer", reason="the command line is an extra")
+    done = run("--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+    assert done.returncode == 0
+    assert "_SORR_COMPLETE=complete_bash" in done.stdout
+    assert "complete -o default -F _sorr_completion sorr" in done.stdout
+
+
+def test_debug_comes_after_the_name_of_the_command():
+    pytest.importorskip("typer", reason="the command line is an extra")
+    short = run("datasets", "monkey")
+    assert (short.returncode, len(short.stderr.splitlines())) == (2, 1)
+    long = run("datasets", "monkey", "--debug")
+    assert long.returncode == 2
+    assert long.stderr.startswith("Traceback")
+    assert long.stderr.endswith(short.stderr)

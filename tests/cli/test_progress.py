@@ -1,4 +1,5 @@
 import io
+import time
 
 import pytest
 
@@ -75,3 +76,64 @@ def test_on_a_terminal_there_is_a_bar_with_name_percentage_times_and_the_last_ce
     shown = text.getvalue()
     assert "table1 ━" in shown
     assert " 25% 0:01:00, 0:03:00 left ours monk [AoRR] 3" in shown
+
+
+def test_a_short_run_can_stay_without_a_line(clock):
+    text = io.StringIO()
+    with watched("reading", Console(file=text, width=40), clock, after=2.0) as update:
+        update(0.0, 4.0, "")
+        clock.now += 1.0
+        update(4.0, 4.0, "")
+    assert text.getvalue() == ""
+
+
+def test_a_longer_run_has_its_lines_from_then_on(clock):
+    text = io.StringIO()
+    with watched("reading", Console(file=text, width=40), clock, after=2.0) as update:
+        for second in range(5):
+            update(float(second), 4.0, "rows")
+            clock.now += 1.0
+    assert text.getvalue().splitlines() == [
+        "reading:  50%, 0:00:02, 0:00:02 left  rows",
+        "reading: 100%, 0:00:04  rows",
+    ]
+
+
+@pytest.mark.parametrize("passing", [False, True])
+def test_a_passing_bar_is_wiped_out_at_the_end(clock, passing):
+    text = io.StringIO()
+    console = Console(file=text, width=100, force_terminal=True, color_system=None)
+    with watched("audit", console, clock, passing=passing) as update:
+        update(1.0, 1.0, "")
+    assert text.getvalue().endswith("\x1b[1A\x1b[2K") == passing
+
+
+def test_a_step_that_tells_nothing_is_named_after_a_while():
+    text = io.StringIO()
+    with watched("fit", Console(file=text, width=40), after=0.01):
+        end = time.monotonic() + 10.0
+        while not text.getvalue() and time.monotonic() < end:
+            time.sleep(0.005)
+    assert text.getvalue() == "fit: 0:00:00\n"
+
+
+def test_the_last_label_is_shown_after_a_while(clock):
+    text = io.StringIO()
+    with watched("fit", Console(file=text, width=40), clock, after=0.01) as update:
+        update(1.0, 4.0, "starts")
+        end = time.monotonic() + 10.0
+        while not text.getvalue() and time.monotonic() < end:
+            time.sleep(0.005)
+        clock.now += 1.0
+        update(2.0, 4.0, "polish")
+    assert text.getvalue() == "fit:  25%, 0:00:00  starts\n"
+
+
+def test_the_end_is_told_once(clock):
+    text = io.StringIO()
+    with watched("reading", Console(file=text, width=40), clock) as update:
+        update(0.0, 2.0, "")
+        for _ in range(3):
+            clock.now += 1.0
+            update(2.0, 2.0, "")
+    assert text.getvalue().count("100%") == 1

@@ -20,6 +20,14 @@ from sorr.experiments import Plan, row_file
 MISSING_FILE = FileNotFoundError("mnist.gz is not in /data; put it there")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _all_is_loaded():
+    """Load what is loaded late: `published` forgets modules that it saw first."""
+    assert CliRunner().invoke(app, ["reproduce", "--splits", "1", "--list"]).exit_code == 0
+    import sorr.cli.progress
+    import sorr.cli.screen  # noqa: F401
+
+
 @pytest.fixture
 def folder(tmp_path):
     return tmp_path / "out"

@@ -210,6 +210,14 @@ def test_the_outlier_score_is_positive_for_the_rows_left_out_and_for_no_other():
         assert_array_equal(score > 0, model.outlier_mask_)
 
 
+def test_losses_of_rows_are_those_of_the_fit_and_the_logarithm_of_their_probability():
+    X, y, _ = wrong_labels()
+    model = robust().fit(X, y)
+    assert_allclose(model.row_losses(X, y), model.losses_, rtol=1e-9)
+    own = model.predict_proba(X)[np.arange(len(y)), np.searchsorted(model.classes_, y)]
+    assert_allclose(model.row_losses(X, y), -np.log(own), rtol=1e-6)
+
+
 def test_the_outlier_score_of_a_new_row_grows_with_its_loss():
     X, y, _ = wrong_labels()
     model = robust().fit(X, y)

@@ -93,7 +93,7 @@ def test_a_single_row_and_a_constant_feature_have_an_answer():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"m": "auto"}, "RankedRangeRegressorCV"),
+        ({"m": "automatic"}, "m='automatic' is not known; did you mean 'auto'"),
         ({"m": {"a": 1}}, "mapping"),
         ({"k": 1000}, "k=1000 exceeds the 200 values"),
         ({"m": 0.5, "k": 0.2}, "no rank between them"),
@@ -135,3 +135,49 @@ def test_an_absurd_target_is_but_an_outlier(loss):
     model = robust(m=2, loss=loss, C=1e6).fit(X, y)
     assert_allclose(model.coef_, [1, 2, 3], atol=0.1)
     assert model.outlier_mask_[7]
+
+
+# -- m="auto" -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute", "huber", "smooth_absolute"])
+def test_auto_drops_what_the_estimate_says_and_finds_the_outliers(loss):
+    X, y, wrong = outlying()
+    model = robust(m="auto", loss=loss, C=1e6).fit(X, y)
+    assert_array_equal(model.outlier_mask_, wrong)
+    assert model.m_ == model.share_.drop_ == 20
+    assert_allclose(model.coef_, [1, 2, 3], atol=0.05)
+    assert model.share_.score_[wrong].min() > 10 > 4 > model.share_.score_[~wrong].max()
+    assert "20 rows are dropped" in model.share_.sentence
+
+
+def test_auto_of_clean_rows_is_least_squares():
+    X, y, _ = outlying(n_wrong=0)
+    model = robust(m="auto", C=1e9).fit(X, y)
+    assert model.m_ == 0
+    assert_allclose(model.coef_, LinearRegression().fit(X, y).coef_, rtol=1e-6)
+
+
+def test_auto_with_weights_leaves_out_rows_without_any():
+    X, y, wrong = outlying()
+    weight = np.random.default_rng(0).uniform(0.5, 1.5, size=len(y))
+    weight[:5] = 0
+    model = robust(m="auto").fit(X, y, sample_weight=weight)
+    assert_allclose(model.m_, weight[wrong].sum(), rtol=1e-9)
+    assert np.isnan(model.share_.score_[:5]).all()
+    assert len(model.share_.score_) == len(y)
+    assert_array_equal(model.outlier_mask_[5:], wrong[5:])
+
+
+def test_auto_finds_an_absurd_target():
+    X, y, _ = outlying(n=120, n_wrong=0)
+    y[7] = -np.finfo(np.float64).max
+    model = robust(m="auto", C=1e6).fit(X, y)
+    assert_array_equal(np.flatnonzero(model.outlier_mask_), [7])
+
+
+def test_a_refit_forgets_the_share():
+    X, y, _ = outlying(n=60, n_wrong=6)
+    model = robust(m="auto").fit(X, y)
+    assert model.share_.drop_ == 6
+    assert not hasattr(model.set_params(m=0.1).fit(X, y), "share_")

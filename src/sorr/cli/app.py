@@ -7,17 +7,25 @@ from typing import Annotated
 import typer
 
 from sorr import __version__
-from sorr.cli.reproduce import reproduce
+from sorr.cli import audit, datasets, fit, predict, reproduce
 
 __all__ = ["app"]
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
+    rich_markup_mode=None,  # plain text: rich would take more time than all the rest
     pretty_exceptions_enable=False,
+    epilog="sorr COMMAND --help explains a command, with examples.",
 )
-app.command()(reproduce)
+_PARTS = (
+    (audit, audit.audit, "Find the rows of a table that do not belong."),
+    (fit, fit.fit, "Fit a model without the rows that do not belong."),
+    (predict, predict.predict, "Predict from a saved model, as CSV."),
+    (datasets, datasets.datasets, "List the data sets there are, or write one as CSV."),
+    (reproduce, reproduce.reproduce, "Measure tables and figures of the paper."),
+)
+for module, command, purpose in _PARTS:
+    app.command(epilog=module.EXAMPLES, short_help=purpose)(command)
 
 
 def _print_version(wanted: bool) -> None:

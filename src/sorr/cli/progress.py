@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Timer
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn
@@ -64,19 +65,31 @@ class Pace:
 
 @contextmanager
 def watched(
-    name: str, console: Console, clock: Callable[[], float] = time.monotonic
+    name: str,
+    console: Console,
+    clock: Callable[[], float] = time.monotonic,
+    *,
+    after: float = 0.0,
+    passing: bool = False,
 ) -> Iterator[Callable[[float, float, str], None]]:
-    """Give a function that takes the cost done, the whole cost and a label, and shows them."""
+    """Give a function that takes the cost done, the whole cost and a label, and shows them.
+
+    The first line comes `after` so many seconds, if the work is not done by then. A bar that is
+    `passing` goes away when it is.
+    """
     pace = Pace(clock)
     if console.is_terminal:
-        with _bar(name, pace, console) as update:
+        with _bar(name, pace, console, passing) as update:
             yield update
     else:
-        yield _lines(name, pace, console)
+        with _lines(name, pace, console, after) as update:
+            yield update
 
 
 @contextmanager
-def _bar(name: str, pace: Pace, console: Console) -> Iterator[Callable[[float, float, str], None]]:
+def _bar(
+    name: str, pace: Pace, console: Console, passing: bool
+) -> Iterator[Callable[[float, float, str], None]]:
     columns = (
         TextColumn("[bold]{task.description}"),
         BarColumn(),
@@ -84,7 +97,7 @@ def _bar(name: str, pace: Pace, console: Console) -> Iterator[Callable[[float, f
         _PaceColumn(pace),
         TextColumn("{task.fields[label]}", style="dim", markup=False),
     )
-    with Progress(*columns, console=console, refresh_per_second=2) as progress:
+    with Progress(*columns, console=console, refresh_per_second=2, transient=passing) as progress:
         task = progress.add_task(name, total=None, label="")
 
         def update(done: float, whole: float, label: str) -> None:
@@ -104,18 +117,39 @@ class _PaceColumn(ProgressColumn):
         return Text(str(self.pace))
 
 
-def _lines(name: str, pace: Pace, console: Console) -> Callable[[float, float, str], None]:
-    last = -_SECONDS_BETWEEN_LINES
+@contextmanager
+def _lines(
+    name: str, pace: Pace, console: Console, after: float
+) -> Iterator[Callable[[float, float, str], None]]:
+    last, latest = after - _SECONDS_BETWEEN_LINES, ""
+
+    def show() -> None:
+        nonlocal last
+        last = pace.elapsed
+        share = "" if pace.first is None else f"{pace.share:4.0%}, "
+        words = f"{name}: {share}{pace}  {latest}"
+        console.print(words.rstrip(), markup=False, highlight=False, soft_wrap=True)
+
+    def show_first() -> None:
+        if last < 0.0:
+            show()
 
     def update(done: float, whole: float, label: str) -> None:
-        nonlocal last
+        nonlocal latest
+        latest, before = label, pace.share if pace.whole else 0.0
         pace.reach(done, whole)
-        if pace.share >= 1.0 or pace.elapsed - last >= _SECONDS_BETWEEN_LINES:
-            last = pace.elapsed
-            words = f"{name}: {pace.share:4.0%}, {pace}  {label}"
-            console.print(words.rstrip(), markup=False, highlight=False, soft_wrap=True)
+        is_end = before < 1.0 <= pace.share and pace.elapsed >= after
+        if is_end or pace.elapsed - last >= _SECONDS_BETWEEN_LINES:
+            show()
 
-    return update
+    timer = Timer(after, show_first)  # for a step that takes long and tells nothing
+    timer.daemon = True
+    if after:
+        timer.start()
+    try:
+        yield update
+    finally:
+        timer.cancel()
 
 
 def _time(seconds: float) -> str:

@@ -11,17 +11,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 
-from sorr.cli.progress import watched
-from sorr.cli.screen import print_page
+from sorr.cli.errors import EXIT_CODES, guarded
+from sorr.cli.options import Debug, Jobs
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
     from sorr.experiments import Experiment, Plan
 
-__all__ = ["reproduce"]
+__all__ = ["EXAMPLES", "reproduce"]
+
+EXAMPLES = f"""\
+{EXIT_CODES}
+
+\b
+Examples:
+  sorr reproduce --list
+  sorr reproduce table1 --quick
+  sorr reproduce all --jobs -1
+  sorr reproduce table2 --protocol ours --splits 5 --out tables
+"""
 
 
 class Protocol(StrEnum):
@@ -32,6 +43,7 @@ class Protocol(StrEnum):
     both = "both"
 
 
+@guarded
 def reproduce(
     names: Annotated[
         list[str] | None,
@@ -50,9 +62,7 @@ def reproduce(
             min=1, help="How many splits of the data, or runs.", show_default="those of the list"
         ),
     ] = None,
-    jobs: Annotated[
-        int, typer.Option(help="How many processes; -1 for one on each core. Numbers stay equal.")
-    ] = 1,
+    jobs: Jobs = 1,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -68,21 +78,20 @@ def reproduce(
         bool, typer.Option("--draw", help="Measure nothing; draw what has been measured.")
     ] = False,
     show: Annotated[bool, typer.Option("--list", help="Print what there is, and end.")] = False,
+    debug: Debug = False,  # noqa: ARG001 - read by what guards it
 ) -> None:
     """Measure tables and figures of the paper, beside the printed numbers.
 
     Each measurement is kept in the folder at once: stop at any moment, and the same command goes
     on from there. What cannot be measured, for want of a file of data or a package, is named and
     left out; the rest goes on.
-
-    Exit codes: 0, all is there; 1, something was left out; 2, the command is wrong; 130, stopped.
     """
+    from rich.console import Console
+
     screen = Console()
     if show:
         screen.print(_list())
         return
-    if jobs == 0:
-        raise typer.BadParameter("given 0; needed 1 or more, or -1 for all", param_hint="--jobs")
     experiments = _named(names or [])
     protocols = ("paper", "ours") if protocol is Protocol.both else (protocol.value,)
     folder = out or Path("reproduction-quick" if quick else "reproduction")
@@ -102,6 +111,9 @@ def reproduce(
 
 
 def _list() -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
     from sorr.experiments import EXPERIMENTS, get_experiment
 
     table = Table("name", "what it shows", "protocols", "splits", box=SIMPLE_HEAD)
@@ -159,6 +171,7 @@ class _Work:
         return False
 
     def _measure(self, experiment: Experiment, plan: Plan) -> list[Path]:
+        from sorr.cli.progress import watched
         from sorr.experiments import draw, run
 
         if self.redraw:
@@ -167,6 +180,8 @@ class _Work:
             return run(experiment, plan, self.folder, jobs=self.jobs, progress=progress)
 
     def _print(self, experiment: Experiment, plan: Plan, paths: Sequence[Path]) -> bool:
+        from sorr.cli.screen import print_page
+
         if not paths:
             self.say(f"{experiment.name}: there is nothing to draw in {self.folder}")
         if len(origins := self._origins(experiment, plan)) > 1:

@@ -19,7 +19,7 @@ from sorr.estimators.base import (
 from sorr.estimators.linear import FloatArray, LinearClassifier, Rows
 from sorr.estimators.notices import warn
 from sorr.estimators.ranks import class_factors, pooled_ends, within_class_ends
-from sorr.estimators.share.estimate import OutlierShare, share_of
+from sorr.estimators.share.estimate import DROPS, OutlierShare, share_of
 from sorr.estimators.targets import classes_of, encode, loss_of_classes
 from sorr.losses import Loss
 from sorr.ranked import Mass
@@ -42,12 +42,14 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
 
     Parameters
     ----------
-    m : float, int, mapping or "auto", default=0.1
+    m : float, int, mapping, "auto" or "estimate", default=0.1
         How much to drop from the top, as wrong labels and outliers. A fraction of each class
         (rounded down, so that no class vanishes) or, pooled, of all rows. An int is a count:
         pooled only, since within classes it has two readings. A mapping gives classes their own
         count or fraction; one that is not named drops nothing. Zero is 0, not 0.0, which is no
-        fraction. "auto" estimates the number of each class, see `estimate_outlier_share`.
+        fraction. "auto" finds out how many of each class to drop for the best predictions,
+        "estimate" drops as many as seem wrong, for a list of suspects: see
+        `estimate_outlier_share`.
     k : float, int, mapping or None, default=None
         The last rank to keep, in the same units; None keeps all rows that are easier.
     loss : str or Loss, default="logistic"
@@ -121,7 +123,7 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
         them, and are in the mask together if that is more than half; so is the row across rank m
         where masses are no whole numbers.
     share_ : OutlierShare
-        What ``m="auto"`` found. Not there otherwise.
+        What ``m="auto"`` or "estimate" found. Not there otherwise.
     n_features_in_, feature_names_in_
         As in all of scikit-learn.
 
@@ -152,7 +154,7 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
 
     def __init__(
         self,
-        m: float | int | Mapping[Any, int | float] | Literal["auto"] = 0.1,
+        m: float | int | Mapping[Any, int | float] | Literal["auto", "estimate"] = 0.1,
         k: float | int | Mapping[Any, int | float] | None = None,
         *,
         loss: str | Loss = "logistic",
@@ -226,10 +228,17 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
         m, start = self.m, None
         self.__dict__.pop("share_", None)
         if isinstance(m, str):
-            check_choice("m", m, ("auto",))
-            seed = as_seed(self.random_state)
+            check_choice("m", m, DROPS)
             self.share_ = share_of(
-                rows.X, classes, index, self.C, self.fit_intercept, rows.weight, seed, self.n_jobs
+                rows.X,
+                classes,
+                index,
+                self.C,
+                self.fit_intercept,
+                rows.weight,
+                m,
+                as_seed(self.random_state),
+                self.n_jobs,
             )
             m, start = self._drops(self.share_), self.share_.theta_
         if rows.is_whole:
@@ -256,6 +265,21 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
         if self.ranking == "pooled":
             return sum(drops) if share.drop_.dtype.kind == "i" else Mass(sum(drops))
         return dict(zip(share.classes_.tolist(), drops, strict=True))
+
+    def row_losses(self, X: Any, y: Any) -> FloatArray:
+        """Return the loss of each row.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels that were seen in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._losses(X, y)[0].astype(np.float64, copy=False)
 
     def outlier_score(self, X: Any, y: Any) -> FloatArray:
         """Return by how much the loss of each row exceeds all that were kept in its class.

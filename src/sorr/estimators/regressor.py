@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
-from sorr.estimators.base import RankedRangeLinear, Task, restored
-from sorr.estimators.linear import FloatArray, check_length
+from sorr.estimators.base import RankedRangeLinear, Task, as_seed, check_choice, restored
+from sorr.estimators.linear import FloatArray, Rows, check_length
 from sorr.estimators.notices import warn
 from sorr.estimators.ranks import pooled_ends
+from sorr.estimators.share.residuals import residual_share_of
 from sorr.estimators.targets import loss_of_numbers
 from sorr.losses import Loss
+from sorr.ranked import Mass
 from sorr.solvers import KSchedule
 
 __all__ = ["RankedRangeRegressor"]
@@ -29,9 +32,9 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
 
     Parameters
     ----------
-    m : float or int, default=0.1
+    m : float, int or "auto", default=0.1
         How much to drop from the top, as outliers: a fraction of the rows, rounded down, or a
-        count.
+        count. "auto" estimates the number from the residuals of a robust plane; see `share_`.
     k : float, int or None, default=None
         The last rank to keep, in the same units; None keeps all rows that fit better.
     loss : {"squared", "absolute", "huber", "smooth_absolute"} or Loss, default="squared"
@@ -58,8 +61,17 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
         The losses at these ranks: infinite where m is 0.
     losses_, row_weights_, outlier_mask_ : ndarray of shape (n_samples,)
         The loss of each row, how much it counts, and whether it ranks above m.
+    share_ : ResidualShare
+        What ``m="auto"`` found: how many targets are outliers, how sure that is
+        (``share_.sentence`` says it in words) and how suspect each row is. Residuals are taken
+        to be a bell, normal or with heavier tails, skewed or not, and outliers further out:
+        what the tails of the bell explain is not dropped. Not there otherwise.
     n_features_in_, feature_names_in_
         As in all of scikit-learn.
+
+    See Also
+    --------
+    RankedRangeRegressorCV : Chooses m, k and C by cross-validation.
 
     References
     ----------
@@ -74,6 +86,8 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
     >>> model = RankedRangeRegressor(m=2, C=1e8, random_state=0).fit(x[:, None], y)
     >>> model.coef_.round(3), np.flatnonzero(model.outlier_mask_)
     (array([2.]), array([ 3, 15]))
+    >>> RankedRangeRegressor(m="auto", C=1e8, random_state=0).fit(x[:, None], y).share_.drop_
+    2
     """
 
     def __init__(
@@ -131,10 +145,7 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
             rows = self._rows(X, y, sample_weight, y_numeric=True)
             loss = loss_of_numbers(self.loss)
             if isinstance(self.m, str):
-                raise ValueError(
-                    f"m={self.m!r} is estimated from classes, and y holds numbers; needed a count "
-                    "or a fraction: RankedRangeRegressorCV chooses one by cross-validation"
-                )
+                check_choice("m", self.m, ("auto",))
             if self.k_schedule is not None:
                 raise ValueError(
                     "k_schedule follows the training accuracy, which a regression has none of; "
@@ -143,13 +154,31 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
             mass = np.array([len(rows.y) if rows.weight is None else rows.weight.sum()])
             if rows.is_whole:
                 mass = mass.astype(np.int64)
-            ends = pooled_ends(self.m, self.k, mass)
             target = rows.y.astype(np.float64, copy=False)
-            solution, notices = self._learn(Task(rows=rows, loss=loss, target=target, ends=ends))
+            m, start = self.m, None
+            self.__dict__.pop("share_", None)
+            if isinstance(m, str):
+                m, start = self._estimate(rows, target)
+            ends = pooled_ends(m, self.k, mass)
+            task = Task(rows=rows, loss=loss, target=target, ends=ends, start=start)
+            solution, notices = self._learn(task)
             self._loss = loss
             self.coef_, self.intercept_ = solution.coef, float(solution.intercept)
             warn(notices)
         return self
+
+    def _estimate(self, rows: Rows, target: FloatArray) -> tuple[int | Mass, FloatArray]:
+        """Keep the share of outliers, and return how many to drop and where to start."""
+        seed = as_seed(self.random_state)
+        share = residual_share_of(rows.X, target, self.C, self.fit_intercept, rows.weight, seed)
+        self.share_ = replace(
+            share,
+            score_=rows.spread(share.score_, np.nan),
+            probability_=rows.spread(share.probability_, np.nan),
+            leverage_=rows.spread(share.leverage_, False),
+        )
+        drop = share.drop_
+        return (drop if isinstance(drop, int) else Mass(drop)), share.theta_
 
     def predict(self, X: Any) -> FloatArray:
         """Return the prediction for each row.
@@ -179,6 +208,23 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
         """
         return float(super().score(X, y, sample_weight))
 
+    def row_losses(self, X: Any, y: Any) -> FloatArray:
+        """Return the loss of each row.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        raw = self._raw_prediction(X)
+        target = self._loss.check_target(column_or_1d(y))
+        check_length(target, len(raw))
+        return np.asarray(self._loss.value(target, raw), dtype=np.float64)
+
     def outlier_score(self, X: Any, y: Any) -> FloatArray:
         """Return by how much the loss of each row exceeds all that were kept.
 
@@ -192,7 +238,4 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
         ndarray of shape (n_samples,)
             Above zero for a row that would have been left out; the larger, the more suspect.
         """
-        raw = self._raw_prediction(X)
-        target = self._loss.check_target(column_or_1d(y))
-        check_length(target, len(raw))
-        return np.asarray(self._loss.value(target, raw) - self._levels[0])
+        return np.asarray(self.row_losses(X, y) - self._levels[0])

@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_digits
 
+from sorr.estimators import RankedRangeClassifier
 from sorr.estimators.share import OutlierShare, Regime, estimate_outlier_share
 from sorr.estimators.share.verdict import Verdict
 from sorr.objectives import RankedRangeObjective
@@ -279,3 +280,38 @@ def test_where_both_classes_go_wrong_alike_fewer_rows_are_dropped_than_are_wrong
     share = estimate_outlier_share(X, y, C=8000.0, random_state=0)
     assert share.regime_ in (Regime.SYMMETRIC, Regime.ASYMMETRIC)
     assert (share.drop_ < 0.9 * share.count_).all()
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.15, 0.15), (0.0, 0.3)])
+def test_the_posterior_of_a_wrong_label_is_that_of_the_model_that_made_the_rows(low, high):
+    X, y, true = planted(8000, low=low, high=high)
+    found = estimate_outlier_share(X, y, random_state=0).flip_posterior_
+    p = 1 / (1 + np.exp(-(3 * X[:, 0] - 2 * X[:, 1])))
+    one = np.where(y == 1, p * (1 - high), p * high)  # true class 1, and labelled as it is
+    zero = np.where(y == 1, (1 - p) * low, (1 - p) * (1 - low))
+    exact = np.where(y == 1, zero, one) / (one + zero)
+    assert np.abs(found - exact).mean() < 0.02
+    for low_end, high_end in ((0.0, 0.2), (0.2, 0.8), (0.8, 1.0)):  # and right as often as it says
+        inside = (found >= low_end) & (found <= high_end)
+        assert abs((y != true)[inside].mean() - found[inside].mean()) < 0.08
+
+
+def test_there_is_no_posterior_where_no_model_of_wrong_labels_holds():
+    X, y, _ = planted(4000)
+    assert np.isnan(estimate_outlier_share(X, y, random_state=0).flip_posterior_).all()  # clean
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)  # no plane tells these apart
+    assert np.isnan(estimate_outlier_share(X, y, random_state=0).flip_posterior_).all()
+
+
+def test_as_many_rows_as_seem_wrong_are_dropped_where_that_is_asked_for():
+    X, y, _ = planted(3000, low=0.15, high=0.15)
+    share = estimate_outlier_share(X, y, drop="estimate", random_state=0)
+    np.testing.assert_array_equal(share.drop_, np.rint(share.count_))
+    assert (share.drop_ > estimate_outlier_share(X, y, random_state=0).drop_).all()
+    model = RankedRangeClassifier("estimate", random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.m_, share.drop_)
+    assert model.outlier_mask_.sum() == share.drop_.sum()
+    with pytest.raises(ValueError, match="drop='all' is not known; needed one of 'auto', 'est"):
+        estimate_outlier_share(X, y, drop="all")

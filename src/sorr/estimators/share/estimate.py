@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_X_y
 
-from sorr.estimators.base import as_seed
+from sorr.estimators.base import as_seed, check_choice
 from sorr.estimators.share.average import AverageLoss, standardise
 from sorr.estimators.share.capped import Trimmed, capped_trimming, choose_rows
 from sorr.estimators.share.contest import choose_counts
@@ -23,8 +23,9 @@ from sorr.objectives.design import FloatArray
 from sorr.objectives.groups import as_masses
 from sorr.objectives.ranked_range import as_inverse_ridge
 
-__all__ = ["OutlierShare", "Regime", "estimate_outlier_share", "share_of"]
+__all__ = ["DROPS", "OutlierShare", "Regime", "estimate_outlier_share", "share_of"]
 
+DROPS = ("auto", "estimate")
 _FEWEST = 8  # rows of a class, of which five are left when a fold is held out
 _WIDTH, _SLACK = 2 * 1.96, 0.01  # twice the usual width covers what the model gets wrong
 _MOST = 0.9  # of a class may be dropped: it must not vanish
@@ -57,13 +58,16 @@ class OutlierShare:
         What kind of wrong labels were found; ``regime_.sentence`` says it in words.
     drop_ : ndarray of shape (n_classes,)
         How many rows of each class a trimmed fit should drop: whole numbers, or mass where the
-        weights are no whole numbers. It is not `count_`: wrong rows that cannot be told from
-        right ones are better kept, and where there are few rows for each column, others are
-        better dropped. Never more than a model that has not seen them gets wrong.
+        weights are no whole numbers. Unless asked for, it is not `count_`: wrong rows that cannot
+        be told from right ones are better kept, and where there are few rows for each column,
+        others are better dropped. Never more than a model that has not seen them gets wrong.
     theta_ : ndarray of shape (n_parameters,) or (n_parameters, n_classes)
         Where that fit should start: coefficients, then the intercept.
     score_ : ndarray of shape (n_samples,)
         How suspect each row is: the larger, the more.
+    flip_posterior_ : ndarray of shape (n_samples,)
+        The probability that each label is wrong, by the model of how labels go wrong: where the
+        regime is symmetric or asymmetric, else NaN. Few rows for each column make it too sure.
     leverage_ : ndarray of bool of shape (n_samples,)
         Rows that lie far from all others and contradict them. They are counted as wrong.
     """
@@ -78,6 +82,7 @@ class OutlierShare:
     drop_: npt.NDArray[Any]
     theta_: npt.NDArray[np.float64] = field(repr=False)
     score_: FloatArray = field(repr=False)
+    flip_posterior_: FloatArray = field(repr=False)
     leverage_: npt.NDArray[np.bool_] = field(repr=False)
 
     @property
@@ -120,6 +125,7 @@ def estimate_outlier_share(
     C: float = 1e4,
     fit_intercept: bool = True,
     sample_weight: npt.ArrayLike | None = None,
+    drop: Literal["auto", "estimate"] = "auto",
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> OutlierShare:
@@ -144,6 +150,9 @@ def estimate_outlier_share(
         Whether there is an intercept.
     sample_weight : array-like of shape (n_samples,), optional
         The mass of each row: a row of weight two is two copies of it.
+    drop : {"auto", "estimate"}, default="auto"
+        What `drop_` is to be: as many rows as it takes to predict well, or as many as seem wrong,
+        which is the longer and better list of suspects, and found sooner.
     random_state : int, RandomState, Generator or None, default=None
         Draws folds and samples: the same seed gives the same answer.
     n_jobs : int or None, default=None
@@ -170,12 +179,13 @@ def estimate_outlier_share(
     >>> share.regime_.name, share.count_.round(-1)
     ('ASYMMETRIC', array([200.,   0.]))
     """
+    check_choice("drop", drop, DROPS)
     X, labels = check_X_y(X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
     weight = as_masses(sample_weight, len(labels))
     classes, index = classes_of(labels)
     if weight is not None:
         classes_of(labels[weight > 0])
-    return share_of(X, classes, index, C, fit_intercept, weight, random_state, n_jobs)
+    return share_of(X, classes, index, C, fit_intercept, weight, drop, random_state, n_jobs)
 
 
 def share_of(
@@ -185,6 +195,7 @@ def share_of(
     C: float,
     fit_intercept: bool,
     weight: npt.NDArray[np.float64] | None,
+    drop: str,
     random_state: Any,
     n_jobs: int | None,
 ) -> OutlierShare:
@@ -206,7 +217,7 @@ def share_of(
                 return None if theta is None else frame.standardised(theta, fit_intercept)
 
         evidence = gather(problem, mass, rng, n_jobs, robust)
-        found = _assemble(evidence, judge(evidence, rng), mass, classes, sizes, n_jobs)
+        found = _assemble(evidence, judge(evidence, rng), mass, classes, sizes, drop, n_jobs)
     return replace(found, theta_=frame.original(found.theta_, fit_intercept))
 
 
@@ -216,6 +227,7 @@ def _assemble(
     mass: FloatArray,
     classes: npt.NDArray[Any],
     sizes: npt.NDArray[np.intp],
+    drop: str,
     n_jobs: int | None,
 ) -> OutlierShare:
     """Return the answer: shares of what is labelled, the rows to drop, and their ranking."""
@@ -233,11 +245,15 @@ def _assemble(
     else:
         reach = _WIDTH * share_errors(verdict.noise, verdict.spread, near) + _SLACK
         low, high = share - reach, np.minimum(share + reach, upper)
-    counts = np.where(sizes < _FEWEST, 0.0, choose_counts(evidence, verdict, n_jobs))
-    counts = np.minimum(counts, _MOST * near)
+    is_estimate = drop == "estimate"
+    counts = near * share if is_estimate else choose_counts(evidence, verdict, n_jobs)
+    counts = np.minimum(np.where(sizes < _FEWEST, 0.0, counts), _MOST * near)
     whole = bool(np.all(mass % 1 == 0))
-    trimmed = _trim(evidence, verdict, np.round(counts) if whole else counts)
+    counts = np.round(counts) if whole else counts
+    trimmed = _trim(evidence, verdict, counts)
     dropped = problem.by_class(mass * (trimmed.dropped | evidence.leverage))
+    if is_estimate:
+        dropped = far + counts
     return OutlierShare(
         classes_=classes,
         rate_=of_given(share),
@@ -249,6 +265,7 @@ def _assemble(
         drop_=np.rint(dropped).astype(np.int64) if whole else dropped,
         theta_=np.asarray(trimmed.theta, dtype=np.float64),
         score_=_suspicion(evidence, verdict, trimmed),
+        flip_posterior_=_flip_posterior(evidence, verdict),
         leverage_=evidence.leverage,
     )
 
@@ -295,6 +312,18 @@ def _suspicion(evidence: Evidence, verdict: Verdict, trimmed: Trimmed) -> FloatA
     return np.asarray(problem.losses(raw), dtype=np.float64)
 
 
+def _flip_posterior(evidence: Evidence, verdict: Verdict) -> FloatArray:
+    """Return the probability that each label is wrong, where a model of that holds.
+
+    Scores of fits that have seen a row and of those that have not are averaged: the first are too
+    sure of its label, the second of another one.
+    """
+    if verdict.regime not in (Regime.SYMMETRIC, Regime.ASYMMETRIC):
+        return np.full(len(evidence.mass), np.nan)
+    raw = 0.5 * (evidence.scores + evidence.problem.raw(evidence.theta))
+    return np.asarray(verdict.noise.wrong(raw, evidence.problem.index), dtype=np.float64)
+
+
 def _nothing(problem: AverageLoss, theta: FloatArray, classes: npt.NDArray[Any]) -> OutlierShare:
     K = len(classes)
     zero = np.zeros(K)
@@ -309,5 +338,6 @@ def _nothing(problem: AverageLoss, theta: FloatArray, classes: npt.NDArray[Any])
         drop_=np.zeros(K, dtype=np.int64),
         theta_=np.asarray(theta, dtype=np.float64),
         score_=np.asarray(problem.losses(problem.raw(theta)), dtype=np.float64),
+        flip_posterior_=np.full(problem.design.n_samples, np.nan),
         leverage_=np.zeros(problem.design.n_samples, dtype=bool),
     )

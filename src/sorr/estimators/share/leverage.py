@@ -11,7 +11,7 @@ from scipy import sparse
 from sorr.estimators.share.average import AverageLoss, probabilities
 from sorr.objectives.design import FloatArray
 
-__all__ = ["find_leverage", "row_sizes"]
+__all__ = ["centre_and_spread", "find_leverage", "row_sizes"]
 
 _SAMPLE = 2000  # rows that medians are taken of
 _FAR = 3.0  # robust standard deviations above the median size of a row
@@ -19,6 +19,7 @@ _SURE = 0.02  # times the probability by chance: labels below it are taken to be
 _MOST = 0.45  # share of far rows above which nobody is an outlier
 _NORMAL = 1.4826  # from the median absolute deviation to the standard deviation of a normal
 _TAIL = 1.2816  # 80 % of |x| lie below, for a standard normal
+_ROUNDING = 8  # units in the last place of the centre: equal numbers differ by no more
 _BLOCK = 1 << 18
 
 
@@ -68,7 +69,7 @@ def row_sizes(X: Any, rng: np.random.Generator) -> npt.NDArray[np.float64]:
     part = X if n <= _SAMPLE else X[np.sort(rng.choice(n, _SAMPLE, replace=False))]
     if sparse.issparse(X):
         return _sparse_sizes(X, *_sparse_centre(part))
-    centre, spread = _centre(part)
+    centre, spread = centre_and_spread(part)
     sizes = np.empty(n)
     step = max(1, _BLOCK // max(1, X.shape[1]))
     shift, factor = centre.astype(X.dtype), (1 / spread).astype(X.dtype)
@@ -78,7 +79,7 @@ def row_sizes(X: Any, rng: np.random.Generator) -> npt.NDArray[np.float64]:
     return sizes
 
 
-def _centre(part: FloatArray) -> tuple[FloatArray, FloatArray]:
+def centre_and_spread(part: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the median and the spread of each column: infinite where nothing varies."""
     columns = np.sort(part.T, axis=1)  # faster than medians along the other axis
     centre = _quantile(columns, 0.5)
@@ -86,7 +87,8 @@ def _centre(part: FloatArray) -> tuple[FloatArray, FloatArray]:
     spread = _NORMAL * _quantile(deviation, 0.5)
     spread = np.maximum(spread, _quantile(deviation, 0.8) / _TAIL)
     rough = columns.std(axis=1, dtype=np.float64)
-    spread = np.where(spread > 1e-6 * rough, spread, rough)
+    rounding = _ROUNDING * np.finfo(part.dtype).eps * np.abs(centre)
+    spread = np.where(spread > rounding, spread, rough)
     return centre, np.where(spread > 0, spread, np.inf)
 
 
@@ -111,7 +113,7 @@ def _sparse_centre(part: Any) -> tuple[FloatArray, FloatArray]:
     step = max(1, _BLOCK // n)
     for start in range(0, len(full), step):
         block = full[start : start + step]
-        centre[block], spread[block] = _centre(columns[:, block].toarray())
+        centre[block], spread[block] = centre_and_spread(columns[:, block].toarray())
     return centre, spread
 
 

@@ -1,0 +1,143 @@
+"""From an audit to a page: one file that asks for nothing else, and runs one script of its own."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from importlib.resources import files
+from typing import Any
+
+from sorr import __version__
+from sorr.auditing.page.curves import panels, stages, tendency
+from sorr.auditing.page.learned import learned
+from sorr.auditing.page.listing import listing
+from sorr.auditing.page.projection import plane
+from sorr.auditing.page.sureness import deck, estimates, groups, headline, repeats, tiles
+from sorr.auditing.page.words import percent, seen, short
+from sorr.auditing.report import AuditReport
+from sorr.plots.canvas import CLASS_COLOURS, DROPPED, EASY, INK, KEPT
+
+__all__ = ["page"]
+
+_LONGEST = 600  # characters of a sentence: column names may be of any length
+_ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
+
+# The colours of the figures; in the dark they are lighter, so that they stand out as much.
+_LIGHT = {"dropped": DROPPED, "kept": KEPT, "easy": EASY, "ink": INK}
+_DARK = {"dropped": "#f58a75", "kept": "#7ab8ea", "easy": "#98a1aa", "ink": "#e4e6e8"}
+_DARK_CLASSES = ("#4da3dd", "#f0b429", "#3cc79a", "#e29bc1", "#8fd0f5", "#b4b4b4", "#d6c84a")
+
+
+def page(report: AuditReport) -> str:
+    """Return the report as HTML: one page that needs neither a network nor a server.
+
+    The same audit gives the same bytes. What comes from the table stays text.
+    """
+    style, script = _style(), _asset("report.js")
+    template = _environment().get_template("report.html.j2")
+    return str(template.render(_views(report) | _parts(style, script)))
+
+
+def _views(report: AuditReport) -> dict[str, Any]:
+    drawn, undrawn = panels(report)
+    course, told = tendency(report), stages(report)
+    table, cloud = listing(report), plane(report)
+    moves = {
+        "chosen": report.walk.chosen,
+        "stages": [
+            {**stage._asdict(), "mark": course.marks[i], "cuts": [it.cuts[i] for it in drawn]}
+            for i, stage in enumerate(told)
+        ],
+        "rows": [it.at for it in table.rows],
+        "dots": [it.at for it in cloud.dots if it.at],
+    }
+    return {
+        "name": short(report.rows.name, 80),
+        "version": __version__,
+        "is_regression": not report.fitted.classes,
+        "whole": len(report.rows),
+        "out": len(report.order),
+        "share": percent(len(report.order) / len(report.rows)),
+        "headline": headline(report),
+        "deck": deck(report),
+        "tiles": tiles(report),
+        "warnings": [short(it, _LONGEST) for it in report.warnings],
+        "notes": [short(it, _LONGEST) for it in report.notes],
+        "panels": drawn,
+        "undrawn": undrawn,
+        "tendency": course,
+        "stages": told,
+        "chosen": report.walk.chosen,
+        "listing": table,
+        "learned": learned(report),
+        "plane": cloud,
+        "choice": report.choice,
+        "is_given": report.fitted.m != "auto",
+        "estimates": estimates(report),
+        "repeats": repeats(report),
+        "groups": groups(report),
+        "moves": _inert(moves),
+    }
+
+
+def _parts(style: str, script: str) -> dict[str, str]:
+    """Return what of the page is not about the audit."""
+    return {
+        "policy": (
+            f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; "
+            "img-src data:; base-uri 'none'; form-action 'none'"
+        ),
+        "style": style,
+        "script": script,
+    }
+
+
+def _inert(data: Any) -> str:
+    """Return data as JSON that ends no script, whatever is in it."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.translate(_ESCAPES)
+
+
+def _digest(text: str) -> str:
+    """Return what a policy calls a script or a style that it lets run."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _style() -> str:
+    light = _LIGHT | {f"class-{i}": it for i, it in enumerate(CLASS_COLOURS)}
+    dark = _DARK | {f"class-{i}": it for i, it in enumerate(_DARK_CLASSES)}
+    first, second = (
+        ":root{" + "".join(f"--{name}:{value};" for name, value in it.items()) + "}"
+        for it in (light, dark)
+    )
+    on_screen = "@media screen and (prefers-color-scheme:dark)"
+    return f"{first}{on_screen}{{{second}}}\n{_asset('report.css')}"
+
+
+def _asset(name: str) -> str:
+    return (files(__package__) / name).read_text(encoding="utf-8")
+
+
+def _environment() -> Any:
+    try:
+        from jinja2 import Environment, FunctionLoader, StrictUndefined
+    except ImportError as error:
+        raise ImportError(
+            'the report needs Jinja2, which is not installed: pip install "sorr[audit]"'
+        ) from error
+
+    def shown(value: Any) -> Any:
+        """Spell out what hides, except in what the template declares to be its own."""
+        return seen(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+
+    return Environment(
+        loader=FunctionLoader(_asset),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )

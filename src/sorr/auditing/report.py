@@ -1,0 +1,314 @@
+"""An audit: the model, the rows it left out, why, and how far to trust both."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.metrics import confusion_matrix
+from sklearn.pipeline import Pipeline
+
+from sorr import __version__
+from sorr.auditing.cells import to_csv
+from sorr.auditing.columns import Roles
+from sorr.auditing.example import TARGET, example
+from sorr.auditing.fit import Drop, Fitted, Progress, fit_rows
+from sorr.auditing.judgement import Judgement, Stratum, all_strata, judge, suggestions, unevenness
+from sorr.auditing.reasons import reasons
+from sorr.auditing.rows import Rows, labelled_rows
+from sorr.auditing.table import Table
+from sorr.auditing.variations import Resamples, Walk, quiet, resample, walk
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["AuditReport", "Planted", "audit_example", "audit_rows", "audit_table"]
+
+_MOST_NOTED = 5  # suspects in a summary
+
+
+@dataclass(frozen=True)
+class Planted:
+    """Wrong labels that are known, and how many of them were found."""
+
+    wrong: int
+    found: int
+    suspects: int
+
+
+@dataclass(frozen=True, eq=False)
+class AuditReport:
+    """What an audit found: suspects, a model without them, and what both depend on.
+
+    Attributes
+    ----------
+    fitted : Fitted
+        The model and the rows it was fitted to.
+    plain : estimator
+        The same fit with no row left out.
+    judgement : Judgement
+        How suspect each row is.
+    walk : Walk
+        Fits with other numbers of rows left out.
+    resamples : Resamples
+        Fits to halves of the rows.
+    is_wrong : ndarray of bool or None
+        Which labels are wrong, where that is known.
+
+    Examples
+    --------
+    >>> report = audit_example()
+    >>> report.planted
+    Planted(wrong=30, found=27, suspects=27)
+    >>> report.suspects.loc[0, ["given", "suggested"]].tolist()
+    ['yes', 'no']
+    """
+
+    fitted: Fitted
+    plain: Any = field(repr=False)
+    judgement: Judgement = field(repr=False)
+    walk: Walk = field(repr=False)
+    resamples: Resamples = field(repr=False)
+    is_wrong: npt.NDArray[np.bool_] | None = field(default=None, repr=False)
+
+    @property
+    def model(self) -> Pipeline:
+        """The robust model: it predicts from raw rows."""
+        return self.fitted.pipeline
+
+    @property
+    def rows(self) -> Rows:
+        """The rows that were audited."""
+        return self.fitted.rows
+
+    @cached_property
+    def order(self) -> npt.NDArray[np.intp]:
+        """The rows that were left out, the most suspect first."""
+        rows = np.flatnonzero(self.fitted.dropped)
+        return rows[np.argsort(self.judgement.rank[rows])]
+
+    @cached_property
+    def suspects(self) -> DataFrame:
+        """The rows that were left out, the most suspect first, each with a reason."""
+        return self.describe(self.order)
+
+    def describe(self, chosen: npt.NDArray[np.intp]) -> DataFrame:
+        """Return what is known of some rows.
+
+        Parameters
+        ----------
+        chosen : ndarray of int
+            Their places among the rows with a label.
+
+        Returns
+        -------
+        DataFrame
+            Columns: row (from 0), line (in the file), id, given, suggested, loss, rank,
+            flip_posterior, dropped_share (of fits to halves of the rows), reason.
+        """
+        import pandas as pd
+
+        rows, judgement = self.rows, self.judgement
+        suggested, certainty = suggestions(self.fitted, judgement, chosen)
+        nothing = np.full(len(chosen), None, dtype=object)
+        columns = {
+            "row": rows.numbers[chosen],
+            "line": nothing if rows.lines is None else rows.lines[chosen],
+            "id": nothing if rows.ids is None else rows.ids[chosen],
+            "given": rows.y[chosen],
+            "suggested": suggested,
+            "loss": self.fitted.model.losses_[chosen],
+            "rank": judgement.rank[chosen],
+            "flip_posterior": judgement.posterior[chosen],
+            "dropped_share": self.resamples.dropped[chosen],
+            "reason": reasons(self.fitted, chosen, suggested, judgement.far[chosen], certainty),
+        }
+        return pd.DataFrame(columns)
+
+    @property
+    def strata(self) -> Mapping[str, list[Stratum]]:
+        """How many rows were left out, by class and by group."""
+        return all_strata(self.fitted)
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What to look at before the model is used."""
+        uneven = (unevenness(name, strata) for name, strata in self.strata.items())
+        return tuple(text for text in uneven if text)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else there is to know of the table and of the fit."""
+        filled = [
+            f"{name}: {count:,} values are missing."
+            for name, count in sorted(self.rows.missing.items(), key=lambda item: -item[1])
+        ]
+        if len(filled) > 6:
+            filled = [*filled[:5], f"{len(filled) - 5} more columns have missing values."]
+        return (*self.rows.notes, *filled, *self.fitted.notes)
+
+    @property
+    def choice(self) -> str:
+        """How the number of rows to leave out was found, in words."""
+        given = self.fitted.m
+        if given == "auto":
+            return str(self.judgement.share.sentence)
+        of = "of each class" if len(self.fitted.model.m_) > 1 else "of all rows"
+        amount = f"{given:.4g} {of}" if isinstance(given, float) else f"{given} rows"
+        return f"It was given: {amount}."
+
+    @property
+    def planted(self) -> Planted | None:
+        """How many of the labels that are known to be wrong were found."""
+        if self.is_wrong is None:
+            return None
+        found = int((self.is_wrong & self.fitted.dropped).sum())
+        return Planted(int(self.is_wrong.sum()), found, len(self.order))
+
+    @property
+    def errors(self) -> tuple[float, float]:
+        """The errors on held-out rows that the audit keeps: of the plain fit and the robust one."""
+        positions = self.walk.positions
+        return positions[0].kept_error, positions[self.walk.chosen].kept_error
+
+    def confusion(self, model: Any) -> npt.NDArray[np.int64]:
+        """Return how many kept rows of each class a model takes for each class.
+
+        Parameters
+        ----------
+        model : estimator
+            `plain`, or the last step of `model`.
+        """
+        kept = ~self.fitted.dropped
+        predicted = model.predict(self.fitted.X[kept])
+        return np.asarray(
+            confusion_matrix(self.rows.y[kept], predicted, labels=self.fitted.classes)
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """Return the main figures, in a form that JSON can hold."""
+        plain, robust = self.errors
+        shares = self.resamples.shares
+        found: dict[str, Any] = {
+            "sorr": __version__,
+            "table": self.rows.name,
+            "target": self.rows.roles.target,
+            "task": self.rows.task,
+            "rows": len(self.rows),
+            "columns": len(self.rows.frame.columns),
+            "suspects": len(self.order),
+            "share": len(self.order) / len(self.rows),
+            "share_over_resamples": [float(shares.min()), float(shares.max())],
+            "choice": self.choice,
+            "held_out_error": {"plain": plain, "robust": robust},
+            "status": self.fitted.model.status_.name,
+            "dropped": {
+                name: [{"name": it.name, "rows": it.rows, "dropped": it.dropped} for it in strata]
+                for name, strata in self.strata.items()
+            },
+            "most_suspect": _records(self.suspects.head(_MOST_NOTED)),
+            "warnings": list(self.warnings),
+            "notes": list(self.notes),
+        }
+        if (planted := self.planted) is not None:
+            found["planted"] = {"wrong": planted.wrong, "found": planted.found}
+        return found
+
+    def suspects_csv(self) -> str:
+        """Return the suspects as CSV, safe to open in a spreadsheet."""
+        return to_csv(list(self.suspects.columns), _cells(self.suspects))
+
+    def to_html(self) -> str:
+        """Return the report: one page that needs nothing else."""
+        from sorr.auditing.page import page
+
+        return page(self)
+
+    def _repr_html_(self) -> str:
+        document = html.escape(self.to_html(), quote=True)
+        return (
+            f'<iframe srcdoc="{document}" title="Audit" sandbox="allow-scripts" '
+            'style="width:100%;height:800px;border:1px solid #8c959e;border-radius:6px"></iframe>'
+        )
+
+
+def _cells(frame: DataFrame) -> list[tuple[Any, ...]]:
+    """Return the rows of a frame, with None for what is missing and numbers of Python."""
+    tidy = frame.astype(object).where(frame.notna(), None)
+    return [
+        tuple(value.item() if isinstance(value, np.generic) else value for value in row)
+        for row in tidy.itertuples(index=False, name=None)
+    ]
+
+
+def _records(frame: DataFrame) -> list[dict[str, Any]]:
+    return [dict(zip(frame.columns, row, strict=True)) for row in _cells(frame)]
+
+
+def audit_table(
+    table: Table,
+    target: str,
+    *,
+    m: Drop = "auto",
+    task: str = "auto",
+    id_column: str | None = None,
+    ignore: Sequence[str] = (),
+    group: Sequence[str] = (),
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> AuditReport:
+    """Audit a table that was read from a file; the arguments are those of ``sorr audit``."""
+    roles = Roles(target, id_column, tuple(ignore), tuple(group))
+    rows = labelled_rows(table, roles, task)
+    return audit_rows(rows, m=m, seed=seed, jobs=jobs, progress=progress)
+
+
+def audit_example(*, seed: int = 0, jobs: int = 1, progress: Progress | None = None) -> AuditReport:
+    """Audit the robots, whose wrong labels are known."""
+    table, wrong = example(seed)
+    rows = labelled_rows(table, Roles(TARGET))
+    return audit_rows(rows, seed=seed, jobs=jobs, progress=progress, is_wrong=wrong)
+
+
+def audit_rows(
+    rows: Rows,
+    *,
+    m: Drop = "auto",
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Progress | None = None,
+    is_wrong: npt.NDArray[np.bool_] | None = None,
+) -> AuditReport:
+    """Fit, judge every row, and find out what both depend on."""
+    tell = _teller(progress)
+    tell(0.0)(0.0, "the robust fit")
+    fitted = fit_rows(rows, m=m, seed=seed, jobs=jobs)
+    tell(0.3)(0.0, "the plain fit")
+    with quiet():
+        plain = clone(fitted.model).set_params(m=0).fit(fitted.X, rows.y)
+        judgement = judge(fitted, seed, jobs)
+    walked = walk(fitted, seed, jobs, tell(0.35, 0.65))
+    resampled = resample(fitted, seed, jobs, tell(0.65, 1.0))
+    report = AuditReport(fitted, plain, judgement, walked, resampled, is_wrong)
+    tell(1.0)(0.0, "")
+    return report
+
+
+def _teller(progress: Progress | None) -> Callable[..., Callable[[float, str], None]]:
+    """Return what makes the progress of a part into that of the whole."""
+
+    def part(begin: float, end: float = 1.0) -> Callable[[float, str], None]:
+        def tell(done: float, label: str) -> None:
+            if progress is not None:
+                progress(begin + done * (end - begin), 1.0, label)
+
+        return tell
+
+    return part

@@ -1,0 +1,173 @@
+"""The rows of a table that have a label: what is learned from, and where each stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from sorr.auditing.columns import Roles, check_features, kind_of, missing_counts
+from sorr.auditing.table import Table, TableError, shown
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+__all__ = ["Rows", "Task", "labelled_rows"]
+
+Task = Literal["classification", "regression"]
+Index = npt.NDArray[np.int64]
+
+_MOST_NUMBERS = 20  # different whole numbers that are taken for classes
+_MOST_CLASSES = 100
+_MOST_GROUPS = 12  # values of a group column; numbers are cut into quarters, texts taken together
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows with a label.
+
+    Attributes
+    ----------
+    name : str
+        What the table is called.
+    frame : DataFrame
+        The columns to learn from, raw.
+    y : ndarray of shape (n_rows,)
+        The labels: texts or whole numbers of a classification, numbers of a regression.
+    roles : Roles
+    task : {"classification", "regression"}
+    numbers : ndarray of shape (n_rows,)
+        Which data row of the table each is, from 0 on.
+    lines : ndarray of shape (n_rows,) or None
+        The line of the file in which it begins.
+    ids : ndarray of shape (n_rows,) or None
+        Its identifier.
+    groups : mapping of str to ndarray of shape (n_rows,)
+        By group column, the group of each row, as text.
+    missing : mapping of str to int
+        How many values are missing of the columns to learn from.
+    notes : tuple of str
+        What a reader of the results should know of the table.
+    """
+
+    name: str
+    frame: DataFrame = field(repr=False)
+    y: npt.NDArray[Any] = field(repr=False)
+    roles: Roles
+    task: Task
+    numbers: Index = field(repr=False)
+    lines: Index | None = field(repr=False)
+    ids: npt.NDArray[Any] | None = field(repr=False)
+    groups: Mapping[str, npt.NDArray[Any]] = field(repr=False)
+    missing: Mapping[str, int]
+    notes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+def labelled_rows(table: Table, roles: Roles, task: str = "auto") -> Rows:
+    """Return the rows of a table that have a label, or say what is wrong with it."""
+    frame = table.frame
+    names = [str(name) for name in frame.columns]
+    roles.check(names)
+    features = roles.features(names)
+    target = frame[roles.target]
+    is_there = target.notna().to_numpy()
+    notes = list(table.notes)
+    if not is_there.all():
+        if not is_there.any():
+            raise TableError(f"the target {shown(roles.target)} has no value in any row")
+        notes.append(f"{int((~is_there).sum()):,} rows without a label are left aside.")
+        frame, target = frame[is_there], target[is_there]
+    found = task_of(target, roles.target, task)
+    y = _classes(target, roles.target) if found == "classification" else _numbers(target)
+    if len(np.unique(y)) < 2:
+        raise TableError(
+            f"the target {shown(roles.target)} is {shown(y[0])} in every row; needed a column with "
+            "two values at least"
+        )
+    notes += check_features(frame[features])
+    places = np.flatnonzero(is_there)
+    return Rows(
+        name=table.name,
+        frame=frame[features].reset_index(drop=True),
+        y=y,
+        roles=roles,
+        task=found,
+        numbers=table.rows[places],
+        lines=None if table.lines is None else table.lines[places],
+        ids=None if roles.id_column is None else frame[roles.id_column].to_numpy(dtype=object),
+        groups={name: _groups(frame[name]) for name in roles.group},
+        missing=missing_counts(frame[features]),
+        notes=tuple(notes),
+    )
+
+
+def task_of(target: Series[Any], name: str, asked: str) -> Task:
+    """Return what is to be learned: classes, unless a target holds many numbers."""
+    if asked not in ("auto", "classification", "regression"):
+        raise TableError(
+            f"--task {shown(asked)} is not known; needed auto, classification or regression"
+        )
+    kind = kind_of(target)
+    if kind == "date":
+        raise TableError(
+            f"the target {shown(name)} holds dates; needed classes or numbers, such as days since "
+            "a day"
+        )
+    if asked == "regression" and kind == "text":
+        raise TableError(
+            f"--task regression needs numbers, and the target {shown(name)} holds "
+            f"{shown(target.dropna().iloc[0])}; needed another target, or --task classification"
+        )
+    if asked != "auto":
+        return cast("Task", asked)
+    if kind == "text":
+        return "classification"
+    values = np.unique(_numbers(target.dropna()))
+    are_classes = len(values) <= 2 or (
+        len(values) <= _MOST_NUMBERS and bool(np.all(values % 1 == 0))
+    )
+    return "classification" if are_classes else "regression"
+
+
+def _numbers(target: Series[Any]) -> npt.NDArray[np.float64]:
+    values: npt.NDArray[np.float64] = target.to_numpy(dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise TableError(
+            f"the target {shown(target.name)} holds an infinite number; needed finite ones"
+        )
+    return values
+
+
+def _classes(target: Series[Any], name: str) -> npt.NDArray[Any]:
+    different = target.nunique()
+    if different > _MOST_CLASSES or (different > 2 and different > len(target) / 2):
+        raise TableError(
+            f"the target {shown(name)} has {different:,} different values in {len(target):,} rows; "
+            f"needed classes that repeat, {_MOST_CLASSES} at most: or --task regression, if they "
+            "are numbers"
+        )
+    if kind_of(target) == "number":
+        values = _numbers(target)
+        return values.astype(np.int64) if bool(np.all(values % 1 == 0)) else values.astype(str)
+    return np.array([str(value) for value in target.to_numpy(dtype=object)])
+
+
+def _groups(column: Series[Any]) -> npt.NDArray[Any]:
+    """Return the group of each row as text: many numbers in four parts, rare texts together."""
+    import pandas as pd
+
+    if kind_of(column) == "number" and column.nunique() > _MOST_GROUPS:
+        parts = pd.qcut(column.astype(float), 4, duplicates="drop")
+        texts = {part: f"{part.left:.4g} to {part.right:.4g}" for part in parts.cat.categories}
+        names = parts.map(texts).astype(object)
+    else:
+        names = column.astype(object)
+        common = set(names.value_counts().index[:_MOST_GROUPS])
+        names = names.where(names.isna() | names.isin(common), "(others)")
+    return np.array([str(it) for it in names.where(names.notna(), "(missing)")], dtype=object)

@@ -1,0 +1,145 @@
+"""Options that several commands have: the same name means the same everywhere."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+__all__ = [
+    "Data",
+    "Debug",
+    "Drop",
+    "Force",
+    "Id",
+    "Ignore",
+    "Jobs",
+    "Json",
+    "NewFile",
+    "Rows",
+    "Seed",
+    "Target",
+    "Task",
+    "TaskOption",
+    "as_drop",
+]
+
+
+class Task(StrEnum):
+    """What is to be learned."""
+
+    auto = "auto"
+    classification = "classification"
+    regression = "regression"
+
+
+def _check_jobs(jobs: int) -> int:
+    if jobs == 0:
+        raise typer.BadParameter("given 0; needed 1 or more, or -1 for all")
+    return jobs
+
+
+Data = Annotated[
+    Path,
+    typer.Argument(metavar="FILE", help="CSV or TSV (also .gz), or Parquet.", show_default=False),
+]
+Target = Annotated[
+    str,
+    typer.Option("--target", metavar="COLUMN", help="The column to predict.", show_default=False),
+]
+Id = Annotated[
+    str | None,
+    typer.Option(
+        "--id", metavar="COLUMN", help="The column that names rows: shown, not learned from."
+    ),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ignore",
+        metavar="COLUMN",
+        help="A column not to learn from; give it once for each.",
+        show_default=False,
+    ),
+]
+Drop = Annotated[
+    str,
+    typer.Option(
+        "--m",
+        metavar="auto|SHARE|COUNT",
+        help="How many rows to leave out: estimated, a share such as 0.1, or a number such as 20.",
+    ),
+]
+TaskOption = Annotated[
+    Task,
+    typer.Option("--task", help="Classes or numbers; auto looks at the target."),
+]
+Rows = Annotated[
+    int | None,
+    typer.Option(
+        "--rows",
+        metavar="N",
+        min=2,
+        help="Take so many of the rows, drawn at random.",
+        show_default="all",
+    ),
+]
+Seed = Annotated[
+    int,
+    typer.Option(
+        "--seed", metavar="N", min=0, max=2**32 - 1, help="Draws: the same gives the same result."
+    ),
+]
+Jobs = Annotated[
+    int,
+    typer.Option(
+        "--jobs",
+        metavar="N",
+        callback=_check_jobs,
+        help="How much to do at a time; -1 for as much as there are cores. Numbers stay equal.",
+    ),
+]
+NewFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="The file to write.",
+        show_default="standard output",
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite what is there.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object for scripts, and nothing else.")
+]
+Debug = Annotated[
+    bool,
+    typer.Option("--debug", envvar="SORR_DEBUG", help="Show where an error comes from."),
+]
+
+
+def as_drop(text: str) -> float | int | Literal["auto"]:
+    """Return how many rows to leave out, or refuse what is no such number.
+
+    Examples
+    --------
+    >>> as_drop("auto"), as_drop("0.1"), as_drop("20")
+    ('auto', 0.1, 20)
+    """
+    if text == "auto":
+        return "auto"
+    try:
+        if text.isascii() and text.isdigit():
+            return int(text)
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not 0.0 < share < 1.0:
+        raise typer.BadParameter(
+            f"given {text!r}; needed auto, a share between 0 and 1 such as 0.1, or a number of "
+            "rows such as 20",
+            param_hint="--m",
+        )
+    return share

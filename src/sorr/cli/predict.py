@@ -1,0 +1,151 @@
+"""``sorr predict``: what a saved model makes of the rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sorr.cli.errors import EXIT_CODES, guarded, say
+from sorr.cli.inputs import read, shown
+from sorr.cli.options import Data, Debug, Force, Id, Json, NewFile
+from sorr.cli.outputs import check_places, write_files
+from sorr.cli.words import as_json
+
+if TYPE_CHECKING:
+    from sorr.auditing.table import Table
+
+__all__ = ["EXAMPLES", "predict"]
+
+EXAMPLES = f"""\
+{EXIT_CODES}
+
+\b
+Examples:
+  sorr predict audit-people/model.skops others.csv --out predictions.csv
+  sorr predict income.skops others.csv --id name
+  sorr predict income.skops others.parquet --json
+"""
+_MOST_NAMED = 8  # columns in a message
+
+
+@guarded
+def predict(
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL", help="What sorr fit or sorr audit wrote.", show_default=False
+        ),
+    ],
+    data: Data,
+    out: NewFile = None,
+    id_column: Id = None,
+    force: Force = False,
+    json: Json = False,
+    debug: Debug = False,  # noqa: ARG001 - read by what guards it
+) -> None:
+    """Predict the target of each row of a table, as CSV.
+
+    The columns: row, counted from 0; the one of --id; prediction; and for classes probability, how
+    sure the model is of that class. Columns that the model does not know are ignored, and missing
+    values are filled in as they were when it was fitted.
+    """
+    if out is not None:
+        check_places([out], force)
+    pipeline = _loaded(model)
+    table = _table(data, pipeline.named_steps["columns"], id_column)
+    for note in table.notes:
+        say(f"Note: {note}")
+    with shown("predicting"):
+        found = _predictions(model, pipeline, table, id_column)
+        text = _csv(found)
+    if out is not None:
+        write_files({out: text}, force)
+    if json:
+        answer = {"model": model, "table": table.name, "rows": len(found["row"]), "out": out}
+        typer.echo(as_json(answer if out else {**answer, "predictions": _records(found)}))
+    elif out is None:
+        typer.echo(text.encode("utf-8"), nl=False)
+    else:
+        typer.echo(f"{len(found['row']):,} rows are predicted in {out}")
+
+
+def _loaded(path: Path) -> Any:
+    """Return a model that takes raw columns."""
+    from sorr.auditing.storage import load_model
+
+    pipeline = load_model(path)
+    if "columns" not in pipeline.named_steps:
+        raise ValueError(f"{path} takes no raw columns; needed a model of sorr fit or sorr audit")
+    return pipeline
+
+
+def _table(path: Path, columns: Any, id_column: str | None) -> Table:
+    """Return the table, if it has all the columns that the model learned from."""
+    from sorr.auditing.table import TableError
+
+    needed = list(columns.feature_names_in_)
+    try:
+        table = read(path, [*columns.categorical_, id_column])
+    except TableError:
+        if str(path) != "-":  # which can be read but once
+            _check_columns(path, needed, read(path, ()))
+        raise
+    _check_columns(path, needed, table)
+    return table
+
+
+def _predictions(
+    path: Path, pipeline: Any, table: Table, id_column: str | None
+) -> dict[str, list[Any]]:
+    """Return what is known of each row, by the names of the columns."""
+    found = {"row": table.rows.tolist()}
+    if id_column is not None:
+        name = id_column if id_column not in ("row", "prediction", "probability") else "id"
+        found[name] = table.frame[id_column].tolist()
+    try:
+        prepared, last = pipeline[:-1].transform(table.frame), pipeline[-1]
+        found["prediction"] = last.predict(prepared).tolist()
+        if hasattr(last, "predict_proba"):
+            found["probability"] = last.predict_proba(prepared).max(axis=1).tolist()
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{path} does not work with the packages that are installed here "
+            f"({type(error).__name__}: {error}); needed those it was fitted with, which its second "
+            "line names: or fit it anew"
+        ) from error
+    return found
+
+
+def _csv(found: dict[str, list[Any]]) -> str:
+    from sorr.auditing.cells import to_csv
+
+    return to_csv(list(found), zip(*found.values(), strict=True))
+
+
+def _records(found: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    return [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
+
+
+def _check_columns(path: Path, needed: Sequence[str], table: Table) -> None:
+    """Refuse a table that lacks columns, and name those that may be meant."""
+    absent = [name for name in needed if name not in table.frame.columns]
+    if absent:
+        more = f" and {len(absent) - _MOST_NAMED} more" if len(absent) > _MOST_NAMED else ""
+        names = ", ".join(_named(name, table) for name in absent[:_MOST_NAMED])
+        raise ValueError(
+            f"{path} lacks {len(absent)} of the {len(needed)} columns that the model learned from: "
+            f"{names}{more}; needed all of them, under the same names"
+        )
+
+
+def _named(name: str, table: Table) -> str:
+    from sorr.auditing.table.problems import shown as quoted
+
+    folded = {str(column).casefold(): str(column) for column in table.frame.columns}
+    close = [folded[it] for it in get_close_matches(name.casefold(), folded)]
+    hint = f" (there is {' and '.join(map(quoted, close))})" if close else ""
+    return f"{quoted(name)}{hint}"

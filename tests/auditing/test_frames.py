@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+
+pytest.importorskip("pandas", reason="tables are an extra")
+
+import pandas as pd
+
+import sorr
+from sorr.auditing.table import TableError
+from tests.auditing.tables import mixed
+
+
+def found(*arguments, **options):
+    return sorted(sorr.audit(*arguments, m=8, **options).suspects["row"])
+
+
+def test_labels_are_a_column_or_stand_apart():
+    frame = mixed()
+    X, y = frame.drop(columns="y"), frame["y"]
+    expected = found(frame, "y")
+    assert len(expected) == 8
+    assert found(X, y) == found(X, y.to_numpy()) == found(X, list(y)) == expected
+    assert found(X.set_index(np.arange(240)[::-1]), y) == expected
+
+
+def test_arrays_sparse_matrices_and_polars_will_do():
+    sparse = pytest.importorskip("scipy.sparse")
+    X, y = mixed()[["age", "noise"]].fillna(40.0).to_numpy(), mixed()["y"]
+    expected = found(X, y)
+    assert found(sparse.csr_array(X), y) == found(X.tolist(), y) == expected
+    assert found(X.astype(object), y) == expected
+    pl = pytest.importorskip("polars", reason="optional")
+    assert found(pl.DataFrame(X), pl.Series(y.to_list())) == expected
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (mixed(), mixed()["y"], "X holds the labels themselves in column y"),
+        (mixed(), [1, 2], "X has 240 rows, y 2; needed one label for each row"),
+        ([1, 2], [1, 2], r"X has shape \(2,\)"),
+        (mixed(), "label", "--target 'label': there is no such column"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), [1], "X has two columns a"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(X, y, message):
+    with pytest.raises(TableError, match=message):
+        sorr.audit(X, y)
+
+
+def test_another_column_of_the_name_of_the_labels_is_learned_from():
+    frame = mixed()
+    y = frame["y"].rename("age")
+    report = sorr.audit(frame.drop(columns="y"), y, m=8)
+    assert report.rows.roles.target == "age (y)"
+    assert "age" in report.rows.frame.columns
+
+
+def test_names_are_a_list_and_not_a_text():
+    with pytest.raises(TypeError, match=r"ignore='age' is a text; needed a list of names"):
+        sorr.audit(mixed(), "y", ignore="age")

@@ -1,0 +1,471 @@
+import base64
+import hashlib
+import json
+import re
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sorr.auditing.page import curves, learned, listing, page, projection, render, sureness
+from sorr.auditing.page.axes import FRAME, round_steps, traced
+from sorr.auditing.page.words import seen, short
+from sorr.auditing.report import audit_example, audit_table
+from tests.auditing import hostile
+from tests.auditing.hostile import FLIPPED, hostile_report, pd, quickly
+from tests.auditing.tables import line, table, three_classes
+
+
+class Outline(HTMLParser):
+    """What a browser would make of a page: its elements with their attributes, and its texts."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.texts, self.scripts = [], [], []
+        self._inside = None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self._inside = tag
+
+    def handle_data(self, data):
+        if self._inside == "script":
+            self.scripts.append(data)
+        elif self._inside != "style":
+            self.texts.append(data)
+
+    def handle_endtag(self, tag):
+        self._inside = None if tag == self._inside else self._inside
+
+    def of(self, *tags):
+        return [attributes for tag, attributes in self.elements if tag in tags]
+
+    @property
+    def text(self):
+        return " ".join(self.texts)
+
+
+def moves(text):
+    return json.loads(
+        re.search(r'<script type="application/json" id="moves">(.*?)</script>', text)[1]
+    )
+
+
+@pytest.fixture(scope="module")
+def robots():
+    return quickly(audit_example)
+
+
+@pytest.fixture(scope="module")
+def robots_page(robots):
+    return page(robots)
+
+
+@pytest.fixture(scope="module")
+def evil():
+    return hostile_report()
+
+
+@pytest.fixture(scope="module")
+def evil_page(evil):
+    return page(evil)
+
+
+@pytest.fixture(scope="module")
+def prices():
+    return quickly(audit_table, table(line()), "price", m=0.05)
+
+
+@pytest.fixture(scope="module")
+def letters():
+    return quickly(audit_table, table(three_classes()), "y", m=0.04)
+
+
+def test_the_same_audit_gives_the_same_bytes(robots, robots_page):
+    assert page(robots) == robots_page
+
+
+def test_the_page_is_small_and_asks_for_nothing(robots_page):
+    assert len(robots_page.encode()) < 400_000
+    outline = Outline(robots_page)
+    assert [it["href"] for it in outline.of("link")] == ["data:,"]
+    assert not outline.of("img", "iframe", "object", "embed", "base", "form")
+    addresses = [it[name] for _, it in outline.elements for name in ("src", "href") if name in it]
+    assert all(it.startswith(("#", "data:,")) for it in addresses)
+    assert "@import" not in robots_page
+    assert set(re.findall(r"url\(([^)]*)\)", robots_page)) <= {"#cut-0", "#cut-1"}
+    assert "://" not in robots_page
+
+
+def test_the_policy_allows_the_one_script_and_the_one_style(evil_page):
+    outline = Outline(evil_page)
+    (policy,) = (it["content"] for it in outline.of("meta") if "http-equiv" in it)
+    script = re.search(r"<script>(.*?)</script>", evil_page, re.DOTALL)[1]
+    style = re.search(r"<style>(.*?)</style>", evil_page, re.DOTALL)[1]
+    digests = [
+        base64.b64encode(hashlib.sha256(it.encode()).digest()).decode() for it in (script, style)
+    ]
+    assert f"script-src 'sha256-{digests[0]}'" in policy
+    assert f"style-src 'sha256-{digests[1]}'" in policy
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert not [it for _, it in outline.elements if "style" in it]
+
+
+def test_what_a_table_says_stays_text(evil, evil_page):
+    outline = Outline(evil_page)
+    assert len(outline.of("script")) == 2
+    assert not outline.of("img", "bi")
+    assert not [name for _, it in outline.elements for name in it if name.startswith("on")]
+    assert hostile.SCRIPT in outline.text
+    assert hostile.YES in outline.text
+    assert hostile.COLUMN in outline.text
+    assert "49<script>" not in outline.text
+    assert evil.rows.name in outline.text
+
+
+def test_what_the_script_reads_holds_no_markup(evil_page):
+    data = re.search(r'id="moves">(.*?)</script>', evil_page)[1]
+    assert not set(data) & set("<>&\u2028\u2029")
+    assert moves(evil_page)["stages"]
+
+
+@given(st.text())
+def test_data_for_the_script_is_the_same_again_without_markup(text):
+    data = render._inert({"text": text, "end": "</script>\u2028<!--"})
+    assert not set(data) & set("<>&\u2028\u2029")
+    assert json.loads(data) == {"text": text, "end": "</script>\u2028<!--"}
+
+
+def test_nothing_turns_the_direction_of_what_follows(evil_page):
+    assert not re.search("[\u202a-\u202e\u2066-\u2069\u2028\u2029\x00-\x09\x0b-\x1f]", evil_page)
+    assert "[U+202E]elif[U+202C].txt" in evil_page
+
+
+def test_long_texts_are_cut_and_their_length_is_told(evil_page):
+    assert "x" * 200 not in evil_page
+    assert "(5,000 characters)" in evil_page
+    assert "(300 characters)" in evil_page
+
+
+@given(st.text())
+def test_any_text_can_be_written_and_has_no_direction_of_its_own(text):
+    shown = seen(text)
+    shown.encode()
+    assert seen(shown) == shown
+    assert not re.search("[\u202a-\u202e\u2066-\u2069]", shown)
+    assert len(short(text, 10)) < 10 * len("[U+10FFFF]") + 40
+
+
+def test_the_table_lists_the_suspects_first(evil):
+    table = listing.listing(evil)
+    out = [it for it in table.rows if it.is_out]
+    assert [it.row for it in out] == evil.suspects["row"].tolist()
+    assert table.rows[: len(out)] == out
+    assert [it.key for it in table.columns[:5]] == ["rank", "state", "row", "line", "id"]
+    values = dict(out[0].values)
+    assert len(values) == 3
+    assert values[hostile.COLUMN] == f"{evil.rows.frame[hostile.COLUMN][out[0].row]:.7g}"
+
+
+def test_rows_know_at_which_positions_they_are_left_out(robots):
+    for row in listing.listing(robots).rows:
+        left_out = [bool(it.dropped[row.row]) for it in robots.walk.positions]
+        assert [letter == "1" for letter in row.at] == left_out
+        assert row.is_out == left_out[robots.walk.chosen]
+
+
+def test_rows_that_only_other_positions_leave_out_are_there_and_hidden(robots_page, robots):
+    outline = Outline(robots_page)
+    states = [it for it in outline.of("tr") if "data-state" in it]
+    assert sum("hidden" not in it for it in states) == len(robots.order)
+    assert all(("hidden" in it) == (it["data-state"] == "kept") for it in states)
+    assert len(states) == len(moves(robots_page)["rows"])
+    ever = np.any([it.dropped for it in robots.walk.positions], axis=0)
+    assert len(states) == ever.sum()
+
+
+def test_a_long_table_is_cut_and_says_so(robots, monkeypatch):
+    most = len(robots.order) + 15
+    monkeypatch.setattr(listing, "_MOST_ROWS", most)
+    table = listing.listing(robots)
+    assert len(table.rows) == most
+    assert sum(it.is_out for it in table.rows) == len(robots.order)
+    assert "those first that leave first" in table.is_short
+    assert "suspects.csv" not in table.is_short
+    monkeypatch.setattr(listing, "_MOST_ROWS", 8)
+    monkeypatch.setattr(listing, "_FEWEST_ROWS", 8)
+    table = listing.listing(robots)
+    assert [it.rank for it in table.rows if it.is_out] == [1, 2, 3, 4, 5, 6]
+    assert len(table.rows) == 8  # the slider has something to move as well
+    assert "suspects.csv has all" in table.is_short
+    assert table.is_short in page(robots)
+
+
+def test_what_is_drawn_at_first_is_the_choice_of_the_audit(robots, robots_page):
+    data = moves(robots_page)
+    assert data["chosen"] == robots.walk.chosen
+    assert len(data["stages"]) == len(robots.walk.positions)
+    drawn = [it["d"] for it in Outline(robots_page).of("path") if "data-curve" in it]
+    assert drawn == [cut[0] for cut in data["stages"][robots.walk.chosen]["cuts"]]
+    widths = [int(it["width"]) for it in Outline(robots_page).of("rect") if "data-clip" in it]
+    sizes = np.bincount(robots.fitted.groups)
+    np.testing.assert_allclose(widths, 1000 * np.sqrt(robots.fitted.model.m_ / sizes), atol=0.51)
+
+
+def test_counts_of_a_position_are_those_of_its_rows(robots):
+    panels, undrawn = curves.panels(robots)
+    assert undrawn == 0
+    for i, position in enumerate(robots.walk.positions):
+        texts = [panel.cuts[i].text for panel in panels]
+        assert [int(it.split()[0]) for it in texts] == position.counts.tolist()
+    stage = curves.stages(robots)[robots.walk.chosen]
+    assert stage.dropped == len(robots.order)
+
+
+def test_of_many_classes_those_with_the_most_rows_left_out_are_drawn(letters, monkeypatch):
+    monkeypatch.setattr(curves, "_MOST_PANELS", 2)
+    panels, undrawn = curves.panels(letters)
+    assert len(panels) == 2
+    assert undrawn == 1
+
+
+def path_points(path):
+    return np.array([list(map(float, pair.split())) for pair in path.strip("MZ").split("L")])
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=2, max_size=60),
+    st.integers(0, 2**32 - 1),
+)
+def test_a_line_misses_none_of_its_points(heights, seed):
+    x = np.sort(np.random.default_rng(seed).random(len(heights)))
+    y = np.array(heights)
+    drawn = path_points(traced(x, y))
+    start, end = drawn[:-1], drawn[1:]
+    for point in np.column_stack([x, y]) * FRAME:
+        if len(drawn) == 1:
+            gap = np.hypot(*(drawn[0] - point))
+        else:
+            way = end - start
+            along = ((point - start) * way).sum(1) / np.maximum((way**2).sum(1), 1e-12)
+            nearest = start + np.clip(along, 0, 1)[:, None] * way
+            gap = np.hypot(*(nearest - point).T).min()
+        assert gap <= 0.7 + np.sqrt(0.5) + 1e-6  # the tolerance, and whole numbers
+
+
+def test_a_filled_line_closes_outside_of_the_frame():
+    points = path_points(traced(np.array([0.1, 0.9]), np.array([-5.0, 0.5]), filled=True))
+    assert points[0].tolist() == [-12, 1012]
+    assert points[-1].tolist() == [1012, 1012]
+    assert points[:, 1].min() == -12  # what is above the frame stays near it
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6), st.integers(2, 8))
+def test_steps_are_round_even_and_few(low, width, most):
+    steps = np.array(round_steps(low, low + width, most))
+    assert 1 <= len(steps) <= most + 1
+    slack = 1e-8 * width + 1e-9 * abs(low)
+    assert (steps >= low - slack).all()
+    assert (steps <= low + width + slack).all()
+    if len(steps) > 2:
+        np.testing.assert_allclose(np.diff(steps), steps[1] - steps[0], rtol=1e-6, atol=slack)
+
+
+def test_every_row_is_on_the_plane_and_suspects_wear_a_ring(robots):
+    plane = projection.plane(robots)
+    assert len(plane.dots) == len(robots.rows)
+    assert sum(it.is_out for it in plane.dots) == len(robots.order)
+    assert [it.is_out for it in plane.dots[-len(robots.order) :]] == [True] * len(robots.order)
+    places = np.array([[float(it.x[:-1]), float(it.y[:-1])] for it in plane.dots])
+    assert places.min() >= 0
+    assert places.max() <= 100
+
+
+def test_of_many_rows_each_kind_has_its_share_on_the_plane(robots, monkeypatch):
+    monkeypatch.setattr(projection, "_MOST_DOTS", 200)
+    plane = projection.plane(robots)
+    assert len(plane.dots) == 200
+    assert sum(it.is_out for it in plane.dots) == len(robots.order)  # few: all of them
+    assert plane.rows == len(robots.rows)
+    monkeypatch.setattr(projection, "_FEWEST_OUT", 0)
+    plane = projection.plane(robots)
+    assert len(plane.dots) == 200
+    assert sum(it.is_out for it in plane.dots) == 200 * len(robots.order) // len(robots.rows)
+
+
+def test_rows_far_away_are_drawn_at_the_edge_and_said_to_be(prices):
+    X = prices.fitted.X.copy()
+    row = int(np.flatnonzero(~prices.fitted.dropped)[0])
+    X[row] = 1e9
+    plane = projection.plane(replace(prices, fitted=replace(prices.fitted, X=X)))
+    (dot,) = [it for it in plane.dots if it.title.startswith(f"Row {row}:")]
+    assert dot.is_far
+    assert {dot.x, dot.y} <= {"3%", "97%"}
+    assert plane.far >= 1
+    calm = np.array([float(it.x[:-1]) for it in plane.dots if not it.is_far])
+    assert np.ptp(calm) > 50  # the others still fill the frame
+
+
+def test_rows_that_are_alike_lie_around_each_other():
+    where = np.repeat([[0.2, 0.2], [0.8, 0.8]], 20, axis=0)
+    apart = projection._apart(where)
+    assert len(np.unique(apart.round(6), axis=0)) == 40
+    assert np.abs(apart - where).max() < 0.1
+    spread = np.random.default_rng(0).random((50, 2))
+    np.testing.assert_allclose(projection._apart(spread), spread)
+
+
+def test_a_single_column_is_a_plane_of_one_direction():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"only": rng.normal(size=60), "y": rng.choice(["a", "b"], 60)})
+    report = quickly(audit_table, table(frame), "y", m=0)
+    plane = projection.plane(report)
+    assert plane.spread is None
+    assert len({it.y for it in plane.dots}) > 20
+    text = Outline(page(report)).text
+    assert "None of the 60 rows is left out" in text
+    assert "The audit leaves out no row" in text
+
+
+def test_coefficients_are_those_of_the_two_fits(robots):
+    both = learned.learned(robots)
+    (slopes,) = both.slopes
+    names = [source.label for source in robots.fitted.sources]
+    model, plain = robots.fitted.model, robots.plain
+    apart = np.abs(model.coef_ - plain.coef_).ravel()
+    assert slopes.pairs[0].name == names[apart.argmax()]
+    assert float(slopes.pairs[0].robust.replace("\N{MINUS SIGN}", "-")) == pytest.approx(
+        model.coef_.ravel()[apart.argmax()], abs=0.006
+    )
+    assert slopes.pairs[-1].name == "(intercept)"
+    assert len(slopes.pairs) == len(names) + 1
+    assert both.towards == "yes"
+
+
+def test_matrices_count_all_kept_rows(robots):
+    plain, robust = learned.learned(robots).matrices
+    for matrix in (plain, robust):
+        total = sum(int(cell.text.replace(",", "")) for _, cells in matrix.rows for cell in cells)
+        assert total == (~robots.fitted.dropped).sum()
+
+
+def test_of_many_classes_the_pairs_confused_most_are_listed(letters, monkeypatch):
+    monkeypatch.setattr(learned, "_MOST_CLASSES", 2)
+    both = learned.learned(letters)
+    assert both.matrices == []
+    worst = max(
+        letters.confusion(it)[~np.eye(3, dtype=bool)].max()
+        for it in (letters.plain, letters.fitted.model)
+    )
+    assert worst == max(int(both.confused[0][2]), int(both.confused[0][3]))
+    assert "confused most" in page(letters)
+
+
+def test_classes_have_coefficients_of_their_own(letters):
+    outline = Outline(page(letters))
+    assert [it["data-class"] for it in outline.of("div") if "data-class" in it] == ["0", "1", "2"]
+    assert len([it for it in outline.of("option") if "selected" in it]) == 1
+
+
+def test_a_regression_is_told_in_its_own_words(prices):
+    text = Outline(page(prices)).text
+    assert "the number “price”" in text
+    assert "Expected" in text
+    assert "It was given: 0.05 of all rows." in text
+    assert "Mean absolute error" in page(prices)
+    both = learned.learned(prices)
+    assert both.matrices == both.confused == []
+    assert [it.name for it in both.sizes][-1] == "all rows"
+    assert listing.listing(prices).rows[0].posterior is None
+    assert "There is no probability that a number is wrong" in text
+
+
+def test_an_estimate_for_a_regression_has_a_line_of_its_own(prices):
+    share = SimpleNamespace(
+        rate_=0.03,
+        interval_=np.array([0.01, 0.06]),
+        regime_=SimpleNamespace(sentence="some numbers are far off"),
+    )
+    judged = replace(prices, judgement=replace(prices.judgement, share=share))
+    estimates = sureness.estimates(judged)
+    (part,) = estimates.parts
+    assert (part.rate, part.interval, part.bound) == ("3%", "1% to 6%", None)
+    assert estimates.regime == "Some numbers are far off."
+    assert "Some numbers are far off." in page(judged)
+
+
+def test_estimates_are_those_of_the_audit(robots):
+    parts = sureness.estimates(robots).parts
+    share = robots.judgement.share
+    assert [it.name for it in parts] == ["no", "yes"]
+    assert [it.rate for it in parts] == [f"{it:.1%}".replace(".0%", "%") for it in share.rate_]
+
+
+def test_the_reason_is_given_where_there_is_no_probability(robots):
+    posterior = np.full(len(robots.rows), np.nan)
+    unsure = replace(robots, judgement=replace(robots.judgement, posterior=posterior))
+    found = listing.listing(unsure)
+    assert {it.posterior for it in found.rows} == {None}
+    assert robots.judgement.share.regime_.sentence in found.posterior
+
+
+def test_warnings_come_first_and_again_where_they_belong(evil):
+    uneven = "90% of the rows with city <Ys> are left out"
+    warned = replace(evil)
+    warned.__dict__["warnings"] = (uneven,)
+    text = page(warned)
+    assert text.count("90% of the rows with city &lt;Ys&gt; are left out") == 2
+    assert text.index("90% of the rows") < text.index("The ranked losses")
+
+
+def test_the_example_says_how_many_planted_labels_were_found(robots):
+    planted = robots.planted
+    tile = sureness.tiles(robots)[-1]
+    assert tile.value == f"{planted.found} of 30"
+    assert "made wrong on purpose" in tile.name
+
+
+def test_a_difference_that_may_be_chance_is_called_so(robots):
+    first, *others = robots.walk.positions
+    by_far = replace(robots.walk, positions=(replace(first, kept_error=0.4), *others))
+    assert "chance" in sureness.tiles(robots)[2].remark
+    assert "chance" not in sureness.tiles(replace(robots, walk=by_far))[2].remark
+
+
+@pytest.mark.parametrize("name", ["robots_page", "evil_page"])
+def test_figures_tables_and_fields_have_names(name, request):
+    outline = Outline(request.getfixturevalue(name))
+    figures = [it for it in outline.of("svg") if it.get("role") == "img"]
+    assert len(figures) >= 5
+    assert all(len(it["aria-label"]) > 20 for it in figures)
+    assert len(outline.of("caption")) == len(outline.of("table"))
+    assert all("scope" in it for it in outline.of("th"))
+    ids = [it["id"] for _, it in outline.elements if "id" in it]
+    assert len(ids) == len(set(ids))
+    named = {it["aria-labelledby"] for it in outline.of("section")}
+    assert named <= set(ids)
+    headings = [int(tag[1]) for tag, _ in outline.elements if re.fullmatch("h[1-6]", tag)]
+    assert headings[0] == 1
+    assert headings.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(headings))
+    assert len(outline.of("main")) == 1
+    assert "lang" in outline.of("html")[0]
+
+
+def test_suspects_of_the_hostile_table_are_the_wrong_labels(evil):
+    assert set(evil.order) <= set(range(FLIPPED))
+    assert len(evil.order) >= FLIPPED / 2
+
+
+def test_without_jinja_the_page_says_how_to_get_it(robots, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ImportError, match=r'pip install "sorr\[audit\]"'):
+        page(robots)

@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+
+pytest.importorskip("pandas", reason="tables are an extra")
+
+from sorr.auditing.fit import fit_rows
+from sorr.auditing.judgement import judge, suggestions
+from sorr.auditing.reasons import contributions, reasons
+from tests.auditing.tables import line, mixed, rows, three_classes
+
+
+@pytest.mark.parametrize("kind", ["two", "three", "numbers"])
+def test_what_the_columns_say_adds_up_to_the_difference_of_the_predictions(kind):
+    frame = {"two": mixed, "three": three_classes, "numbers": line}[kind]()
+    fitted = fit_rows(rows(frame, frame.columns[-1]), m=0.05)
+    chosen, model, X = np.arange(0, 40, 3), fitted.model, fitted.X
+    if kind == "numbers":
+        towards = np.where(np.arange(len(chosen)) % 2, 1.0, -1.0)
+        raw = model.predict(X) - model.intercept_
+        difference = towards * (raw[chosen] - raw[~fitted.dropped].mean())
+    else:
+        towards = model.classes_[(fitted.strata[chosen] + 1) % len(model.classes_)]
+        raw = X @ model.coef_.T
+        if kind == "two":
+            raw = np.column_stack([np.zeros(len(raw)), raw])
+        raw = raw - raw[~fitted.dropped].mean(axis=0)
+        to = np.searchsorted(model.classes_, towards)
+        difference = raw[chosen, to] - raw[chosen, fitted.strata[chosen]]
+    names, amounts = contributions(fitted, chosen, towards)
+    assert names == list(dict.fromkeys(source.column for source in fitted.sources))
+    np.testing.assert_allclose(amounts.sum(axis=1), difference, rtol=1e-9, atol=1e-9)
+
+
+def test_categories_of_many_columns_are_sparse_and_add_up_alike():
+    frame = mixed()
+    for i in range(8):
+        frame[f"c{i}"] = np.array([f"v{j % (5 + i)}" for j in range(len(frame))])
+    columns = [*[name for name in frame.columns if name != "y"], "y"]
+    fitted = fit_rows(rows(frame[columns]), m=0.05)
+    assert hasattr(fitted.X, "toarray")
+    _, amounts = contributions(fitted, np.arange(5), np.repeat("yes", 5))
+    raw = fitted.X @ fitted.model.coef_[0]
+    np.testing.assert_allclose(amounts.sum(axis=1), raw[:5] - raw[~fitted.dropped].mean())
+
+
+def sentences(frame, target, m):
+    fitted = fit_rows(rows(frame, target), m=m)
+    chosen = np.flatnonzero(fitted.dropped)
+    judgement = judge(fitted, 0, 1)
+    suggested, certainty = suggestions(fitted, judgement, chosen)
+    return chosen, reasons(fitted, chosen, suggested, judgement.far[chosen], certainty)
+
+
+def test_a_reason_names_the_columns_that_speak_against_the_label():
+    frame = mixed()
+    chosen, texts = sentences(frame, "y", 8)
+    for row, text in zip(chosen, texts, strict=True):
+        given, other = frame["y"][row], {"yes": "no", "no": "yes"}[frame["y"][row]]
+        assert text.startswith(f"The model says {other} (")
+        assert f"; against {given} speak " in text
+        assert "noise" not in text
+    assert any(f"town = {frame['town'][chosen[0]]}" in text for text in texts)
+    assert any("(usually " in text for text in texts)
+
+
+def test_a_reason_of_a_number_says_what_was_expected_and_how_far_off_it_is():
+    frame = line()
+    chosen, texts = sentences(frame, "price", 6)
+    assert chosen.tolist() == [0, 1, 2, 3, 4, 5]
+    for row, text in zip(chosen, texts, strict=True):
+        assert text.startswith(f"Given {frame['price'][row]:.4g}, expected ")
+        assert " typical errors above" in text
+
+
+def test_a_value_that_is_missing_is_called_so():
+    frame = mixed()
+    frame.loc[frame["y"] == "yes", "age"] = np.nan
+    frame.loc[0, ["age", "y"]] = [np.nan, "no"]
+    _, texts = sentences(frame, "y", 4)
+    assert any("age (missing)" in text for text in texts)

@@ -1,0 +1,402 @@
+import hashlib
+import io
+import json
+import pickle
+import struct
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from sorr import RankedRangeClassifier, RankedRangeRegressor
+from sorr.auditing import storage
+from sorr.auditing.archive import pack, unpack
+from sorr.auditing.fit import fit_table
+from sorr.auditing.storage import ModelError, dump_model, load_model, read_model
+from sorr.auditing.table import read_table
+from sorr.losses import Huber
+
+pytest.importorskip("skops", reason="models are stored by it")
+import skops.io
+
+
+class Stranger(TransformerMixin, BaseEstimator):
+    """A class that no model of ours has."""
+
+    def fit(self, X, y=None):  # noqa: ARG002
+        return self
+
+    def transform(self, X):
+        return X
+
+
+def table(n, seed=0):
+    """Return rows of two numbers, one of them missing at times, and a text; and labels."""
+    rng = np.random.default_rng(seed)
+    X = np.empty((n, 3), dtype=object)
+    X[:, :2] = rng.normal(size=(n, 2))
+    X[::7, 1] = np.nan
+    X[:, 2] = rng.choice(["plain", "=cmd", "<b>", "שלום", "rare " * (n > 5)], n)
+    y = np.where(X[:, 0].astype(float) + 0.3 * rng.normal(size=n) > 0, "yes", "no")
+    return X, y
+
+
+def pipeline(last, before=()):
+    prepare = ColumnTransformer(
+        [
+            ("numbers", SimpleImputer(strategy="median", add_indicator=True), [0, 1]),
+            ("texts", OneHotEncoder(handle_unknown="ignore", min_frequency=2), [2]),
+        ]
+    )
+    return Pipeline([*before, ("prepare", prepare), ("model", last)])
+
+
+@pytest.fixture(scope="module")
+def data():
+    return table(60)
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return pipeline(RankedRangeClassifier(m=0.1, C=60, random_state=0)).fit(*data)
+
+
+@pytest.fixture(scope="module")
+def content(model):
+    return dump_model(model)
+
+
+def signed(body):
+    """Return a file with any content and the digest that belongs to it."""
+    return f"sorr model 1 sha256:{hashlib.sha256(body).hexdigest()}\n".encode() + body
+
+
+def crafted(thing):
+    """Return a file of ours with anything in it that skops can write."""
+    archive = skops.io.dumps(thing)
+    return signed(b'{"scikit-learn": "1.0"}\n' + archive)
+
+
+def reworded(content, change):
+    """Return a file with another schema, and the digest that belongs to it."""
+    _, versions, archive = content.split(b"\n", 2)
+    members = unpack(archive)
+    schema = json.loads(members["schema.json"])
+    change(schema)
+    members["schema.json"] = json.dumps(schema).encode()
+    return signed(versions + b"\n" + pack(members))
+
+
+def said(content):
+    """Return the one line that refuses a file."""
+    with pytest.raises(ModelError) as caught:
+        read_model(content)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_loaded_model_predicts_the_same_to_the_last_bit(model, content, data, tmp_path):
+    path = tmp_path / "model.skops"
+    path.write_bytes(content)
+    loaded = load_model(path)
+    X = np.concatenate([data[0], table(200, seed=1)[0]])
+    assert np.array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
+    assert loaded[-1].outlier_score(model[:-1].transform(data[0]), data[1]).tobytes() == (
+        model[-1].outlier_score(model[:-1].transform(data[0]), data[1]).tobytes()
+    )
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        RankedRangeClassifier(m="auto", C=60, random_state=0),
+        RankedRangeClassifier(m={"yes": 2, "no": 0.1}, loss="hinge", random_state=1, certify=False),
+        RankedRangeClassifier(m=3, ranking="pooled", loss="softmax", class_weight="balanced"),
+        RankedRangeClassifier(m=0.1, random_state=np.random.RandomState(0)),
+        RankedRangeClassifier(m=0.1, random_state=np.random.default_rng(0)),
+        RankedRangeClassifier(m=0.1, random_state=np.int64(3)),
+    ],
+    ids=lambda last: f"{last.m} {last.loss} {type(last.random_state).__name__}",
+)
+def test_whatever_the_parameters_are_the_file_can_be_loaded(last, data):
+    X, y = data
+    y = np.where(X[:, 2] == "plain", "perhaps", y) if last.loss == "softmax" else y
+    fitted = pipeline(last).fit(X, y)
+    loaded = read_model(dump_model(fitted))
+    assert loaded.decision_function(X).tobytes() == fitted.decision_function(X).tobytes()
+    assert loaded[-1].m == last.m
+    assert loaded[-1].random_state in (None, 0, 1, 3)
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute", Huber(delta=0.5)], ids=str)
+def test_a_regression_too_predicts_the_same(loss, data):
+    X, _ = data
+    y = X[:, 0].astype(float) * 2 + 1
+    fitted = pipeline(RankedRangeRegressor(m=5, loss=loss, random_state=0)).fit(X, y)
+    loaded = read_model(dump_model(fitted))
+    assert loaded.predict(X).tobytes() == fitted.predict(X).tobytes()
+    assert loaded[-1].loss == loss
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [False, True], ["=b", "a"]], ids=str)
+def test_classes_of_any_kind_come_back(labels, data):
+    X, y = data
+    y = np.array(labels)[(y == "yes").astype(int)]
+    loaded = read_model(dump_model(pipeline(RankedRangeClassifier(m=0.1)).fit(X, y)))
+    assert loaded.classes_.tolist() == labels
+    assert loaded.classes_.dtype == y.dtype
+
+
+def test_a_model_of_sorr_fit_comes_back_from_its_file(tmp_path):
+    pd = pytest.importorskip("pandas", reason="tables are read by it")
+    X, y = table(80)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).astype({"a": float, "b": float}).assign(y=y)
+    path = tmp_path / "table.csv"
+    frame.to_csv(path, index=False)
+    for target in ("y", "a"):
+        fitted = fit_table(read_table(path), target, m=0.1).pipeline
+        content = dump_model(fitted)
+        assert len(content) < 10_000
+        loaded = read_model(content)
+        assert np.array_equal(loaded.predict(frame), fitted.predict(frame))
+        assert loaded.named_steps["columns"].categorical_ == (
+            ["c"] if target == "y" else ["c", "y"]
+        )
+
+
+def test_nothing_of_the_training_rows_is_in_the_file():
+    X, y = table(5000)
+    X[:, 0] = np.pi * X[:, 0]
+    fitted = pipeline(RankedRangeClassifier(m="auto", C=5000, random_state=0)).fit(X, y)
+    content = dump_model(fitted)
+    assert len(content) < 10_000
+    loaded = read_model(content)
+    assert set(vars(loaded[-1])) == {
+        *fitted[-1].get_params(),
+        *("coef_", "intercept_", "classes_", "_loss", "_levels", "n_features_in_"),
+    }
+    unpacked = b"".join(unpack(content.split(b"\n", 2)[2]).values())
+    learned = {
+        fitted["prepare"].transform(X[:1])[0, 0],
+        *fitted["prepare"].named_transformers_["numbers"].statistics_,
+    }
+    for value in set(X[:50, 0]) - learned:
+        assert struct.pack("<d", value) not in unpacked
+        assert repr(value).encode() not in unpacked
+
+
+def test_the_model_that_was_saved_is_left_as_it_was(data):
+    state = np.random.RandomState(0)
+    fitted = pipeline(RankedRangeClassifier(m=0.1, random_state=state)).fit(*data)
+    before = dict(vars(fitted[-1]))
+    dump_model(fitted)
+    assert vars(fitted[-1]) == before
+    assert fitted[-1].random_state is state
+
+
+def test_the_same_model_gives_the_same_bytes(model, content, data):
+    assert dump_model(model) == content
+    again = pipeline(RankedRangeClassifier(m=0.1, C=60, random_state=0)).fit(*data)
+    assert dump_model(again) == content
+
+
+def test_skops_can_read_the_file_by_itself(model, content, data, tmp_path):
+    path = tmp_path / "model.skops"
+    path.write_bytes(content)
+    names = skops.io.get_untrusted_types(file=path)
+    assert names == [
+        "numpy.dtype",
+        "sorr.estimators.classifier.RankedRangeClassifier",
+        "sorr.losses.binary.Logistic",
+    ]
+    loaded = skops.io.load(path, trusted=names)
+    assert np.array_equal(loaded.predict(data[0]), model.predict(data[0]))
+
+
+def test_a_file_with_any_single_byte_altered_is_refused(content):
+    rng = np.random.default_rng(0)
+    for place, flip in enumerate(rng.integers(1, 256, len(content)).tolist()):
+        altered = bytearray(content)
+        altered[place] ^= flip
+        with pytest.raises(ModelError):
+            read_model(bytes(altered))
+
+
+@pytest.mark.parametrize("bit", range(8))
+def test_each_bit_of_the_first_line_counts(content, bit):
+    for place in range(content.index(b"\n") + 1):
+        altered = bytearray(content)
+        altered[place] ^= 1 << bit
+        with pytest.raises(ModelError):
+            read_model(bytes(altered))
+
+
+def test_a_file_that_was_cut_or_continued_is_refused(content):
+    for wrong in (content[:-1], content[:100], content + b"\0", content + content):
+        assert "altered or damaged" in said(wrong)
+
+
+def test_a_file_of_another_kind_is_named(model, content):
+    archive = content.split(b"\n", 2)[2]
+    plain_zip = io.BytesIO()
+    with zipfile.ZipFile(plain_zip, "w") as opened:
+        opened.writestr("a.txt", "hello")
+    assert said(b"").startswith("is empty, and no model of sorr; needed one that sorr fit")
+    assert said(b"a,b\n1,2\n").startswith("is a file of another kind, and no model of sorr")
+    assert "is a pickle, which could run anything" in said(pickle.dumps(model))
+    assert "a zip archive without the first line" in said(plain_zip.getvalue())
+    assert "a zip archive, as skops writes them, without the first line" in said(archive)
+    assert "a model of format 2, and sorr" in said(content.replace(b"model 1", b"model 2", 1))
+    assert "begun like one" in said(b"sorr model x\n")
+
+
+def test_a_pickle_behind_a_valid_first_line_is_not_run(tmp_path):
+    class Attack:
+        def __reduce__(self):
+            return Path.touch, (tmp_path / "run",)
+
+    body = b'{"scikit-learn": "1.0"}\n' + pickle.dumps(Attack())
+    assert "its archive is faulty (BadZipFile" in said(signed(body))
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("thing", "name"),
+    [
+        (LogisticRegression(), "sklearn.linear_model._logistic.LogisticRegression"),
+        (Stranger(), "tests.auditing.test_storage.Stranger"),
+        (np.random.default_rng(0), "numpy.random._generator.Generator"),
+        (zipfile.ZipFile, "zipfile.ZipFile"),
+        ({1, 2}, "builtins.set"),
+        (RankedRangeClassifier().fit, "sorr.estimators.classifier.RankedRangeClassifier"),
+    ],
+    ids=lambda it: it if isinstance(it, str) else "",
+)
+def test_a_type_that_is_no_part_of_a_model_is_refused(thing, name):
+    unfitted = Pipeline([("model", thing)])
+    assert f"holds a {name}, which is no part of a model of sorr" in said(crafted(thing))
+    assert f"holds a {name}, which is no part of a model of sorr" in said(crafted(unfitted))
+
+
+def test_a_trusted_type_loaded_in_another_way_is_refused(content):
+    def call_it(schema):
+        schema["content"]["content"]["memory"] = {
+            "__class__": "Pipeline",
+            "__module__": "sklearn.pipeline",
+            "__loader__": "ConstructorFromReduceNode",
+            "content": schema["content"]["content"]["memory"],
+        }
+
+    assert "holds a sklearn.pipeline.Pipeline, which is no part" in said(reworded(content, call_it))
+
+
+def test_an_old_protocol_of_skops_is_refused(content):
+    def age(schema):
+        schema["protocol"] = 1
+
+    assert "is of protocol 1 of skops; needed 2 or later" in said(reworded(content, age))
+
+
+def test_a_faulty_schema_is_refused_in_a_sentence(content):
+    assert "its archive is faulty (KeyError" in said(reworded(content, dict.clear))
+    deep = signed(b"{}\n" + pack({"schema.json": b'{"content":' * 100_000}))
+    assert "its archive is faulty (RecursionError" in said(deep)
+
+
+def test_a_name_cannot_flood_the_screen(content):
+    def rename(schema):
+        schema["__class__"] = "x" * 10_000
+
+    assert len(said(reworded(content, rename))) < 300
+
+
+@pytest.mark.parametrize(
+    ("thing", "found"),
+    [
+        ([1, 2], "holds a builtins.list; needed a Pipeline that ends in a RankedRangeClassifier"),
+        (Pipeline([]), "holds a Pipeline that ends in a builtins.NoneType; needed a Ranked"),
+        (
+            Pipeline([("prepare", SimpleImputer())]),
+            "holds a Pipeline that ends in a sklearn.impute._base.SimpleImputer; needed",
+        ),
+        (Pipeline([("model", RankedRangeClassifier())]), "holds a Pipeline that is not fitted"),
+    ],
+    ids=["list", "nothing", "imputer", "unfitted"],
+)
+def test_what_is_no_fitted_pipeline_of_ours_is_refused(thing, found):
+    assert said(crafted(thing)).startswith(found)
+
+
+def test_a_bomb_is_not_unpacked(content, monkeypatch):
+    archive = pack({"schema.json": b" " * 1_000_000}, zipfile.ZIP_DEFLATED)
+    monkeypatch.setattr("sorr.auditing.archive.LIMIT", 999_999)
+    assert said(signed(b"{}\n" + archive)) == (
+        "holds 1,000,000 bytes when unpacked; a model has 999,999 at most"
+    )
+    monkeypatch.setattr(storage, "LIMIT", len(content) - 1)
+    assert "is larger than a model can be" in said(content)
+
+
+def test_a_bomb_that_lies_about_its_size_is_read_no_further_than_it_says():
+    archive = bytearray(pack({"schema.json": b" " * 1_000_000}, zipfile.ZIP_DEFLATED))
+    size = struct.pack("<I", 1_000_000)
+    assert archive.count(size) == 2  # before the member, and in the directory
+    lying = bytes(archive.replace(size, struct.pack("<I", 10)))
+    assert "its archive is faulty (BadZipFile" in said(signed(b"{}\n" + lying))
+
+
+def test_an_archive_with_two_files_of_one_name_is_refused():
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr("schema.json", "{}")
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr("schema.json", "{}")
+    assert "holds another archive than skops writes" in said(signed(b"{}\n" + made.getvalue()))
+
+
+def test_what_could_not_be_loaded_is_not_saved(data):
+    strange = pipeline(RankedRangeClassifier(m=0.1), [("strange", Stranger())]).fit(*data)
+    with pytest.raises(ModelError, match=r"holds a tests\.auditing\.test_storage\.Stranger"):
+        dump_model(strange)
+    numbers = data[0][:, :1].astype(float)
+    foreign = Pipeline([("scale", StandardScaler()), ("model", LogisticRegression())])
+    with pytest.raises(ModelError, match=r"ends in a sklearn\.linear_model"):
+        dump_model(foreign.fit(numbers, data[1]))
+    with pytest.raises(ModelError, match=r"holds a sorr\.estimators\.classifier"):
+        dump_model(RankedRangeClassifier(m=0.1).fit(numbers, data[1]))
+    with pytest.raises(ModelError, match="not fitted"):
+        dump_model(pipeline(RankedRangeClassifier()))
+
+
+def test_another_scikit_learn_is_a_note_and_no_obstacle(model, content, data):
+    _, versions, archive = content.split(b"\n", 2)
+    found = json.loads(versions) | {"scikit-learn": "1.2.3"}
+    older = signed(json.dumps(found).encode() + b"\n" + archive)
+    with pytest.warns(UserWarning, match=r"fitted with scikit-learn 1\.2\.3 and is used with"):
+        loaded = read_model(older)
+    assert np.array_equal(loaded.predict(data[0]), model.predict(data[0]))
+
+
+def test_the_path_is_part_of_each_message(tmp_path):
+    path = tmp_path / "no.skops"
+    with pytest.raises(ModelError, match=r"there is no file .*no\.skops; needed a model"):
+        load_model(path)
+    path.write_bytes(b"hello")
+    with pytest.raises(ModelError, match=r"no\.skops is a file of another kind"):
+        load_model(path)
+    with pytest.raises(IsADirectoryError):
+        load_model(tmp_path)
+
+
+def test_without_skops_it_is_said_how_to_install_it(content, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "skops.io", None)
+    with pytest.raises(ImportError, match=r"need skops, which is not installed: pip install"):
+        read_model(content)

@@ -1,0 +1,148 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+pytest.importorskip("pandas", reason="tables are an extra")
+
+from sorr.auditing import variations
+from sorr.auditing.fit import fit_rows
+from sorr.auditing.variations import _counts, _folds, _half, _part, largest, resample, walk
+from tests.auditing.tables import line, mixed, rows, three_classes
+
+
+def quietly(done, label):
+    assert 0.0 <= done <= 1.0
+    assert label
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2)), min_size=1, max_size=30), st.data()
+)
+def test_the_largest_of_each_group_are_found_and_no_more(pairs, data):
+    losses, groups = np.array(pairs, dtype=float).T
+    groups = groups.astype(int)
+    sizes = np.bincount(groups, minlength=3)
+    counts = np.array([data.draw(st.integers(0, int(size))) for size in sizes])
+    found = largest(losses, groups, counts)
+    for group, count in enumerate(counts):
+        inside = losses[(groups == group) & found]
+        outside = losses[(groups == group) & ~found]
+        assert len(inside) == count
+        assert not len(inside) or not len(outside) or inside.min() >= outside.max()
+
+
+@given(st.lists(st.tuples(st.integers(2, 300), st.floats(0, 0.6)), min_size=1, max_size=4))
+def test_positions_grow_from_none_through_the_choice_to_a_large_share(pairs):
+    sizes = np.array([size for size, _ in pairs])
+    chosen = np.floor(sizes * [share for _, share in pairs]).astype(np.int64)
+    steps = _counts(sizes, chosen)
+    assert not steps[0].any()
+    assert any(np.array_equal(counts, chosen) for counts in steps)
+    for before, after in pairwise(steps):
+        assert (after >= before).all()
+        assert after.sum() > before.sum()
+    assert all((counts < sizes).all() for counts in steps)
+
+
+@pytest.fixture(scope="module", params=["two", "three", "numbers", "pooled"])
+def fitted(request):
+    if request.param == "numbers":
+        return fit_rows(rows(line(), "price"), m=0.05)
+    frame = three_classes() if request.param == "three" else mixed()
+    return fit_rows(rows(frame), m=9 if request.param == "pooled" else 0.05)
+
+
+@pytest.fixture(scope="module")
+def walked(fitted):
+    return walk(fitted, 0, 1, quietly)
+
+
+def test_the_chosen_position_is_that_of_the_audit(fitted, walked):
+    chosen = walked.positions[walked.chosen]
+    np.testing.assert_array_equal(chosen.dropped, fitted.dropped)
+    np.testing.assert_array_equal(chosen.counts, fitted.model.m_)
+    kept_most = np.array(
+        [
+            fitted.model.losses_[~fitted.dropped & (fitted.groups == g)].max()
+            for g in range(len(chosen.cuts))
+        ]
+    )
+    assert (chosen.cuts >= kept_most).all()
+
+
+def test_every_position_leaves_out_as_many_rows_as_it_says(fitted, walked):
+    for position in walked.positions:
+        found = np.bincount(fitted.groups, position.dropped, minlength=len(position.counts))
+        np.testing.assert_array_equal(found, position.counts)
+        assert position.share == position.dropped.mean()
+        assert (np.diff(position.curves, axis=1) <= 0).all()
+
+
+def test_with_nothing_left_out_the_walk_ends_at_the_plain_fit(fitted, walked):
+    plain = clone(fitted.model).set_params(m=0).fit(fitted.X, fitted.rows.y)
+    losses = plain.row_losses(fitted.X, fitted.rows.y)
+    tops = [losses[fitted.groups == group].max() for group in range(len(walked.positions[0].cuts))]
+    np.testing.assert_allclose(walked.positions[0].curves[:, 0], tops, rtol=1e-3)
+    assert np.isnan(walked.positions[0].cuts).all()
+
+
+def test_errors_are_those_of_fits_that_have_not_seen_a_row(fitted, walked):
+    rng = np.random.default_rng(0)
+    part = _part(fitted.strata, 10**6, rng)  # draws nothing, as in the walk
+    fold = _folds(fitted.strata[part], rng)
+    wrong = np.zeros(len(part))
+    for i in range(fold.max() + 1):
+        inside, y = fold != i, fitted.rows.y
+        model = clone(fitted.model).set_params(m=0).fit(fitted.X[inside], y[inside])
+        predicted = model.predict(fitted.X[~inside])
+        is_class = bool(fitted.classes)
+        wrong[~inside] = predicted != y[~inside] if is_class else abs(predicted - y[~inside])
+    first = walked.positions[0]
+    assert first.error == pytest.approx(wrong.mean(), rel=1e-3)
+    assert first.kept_error == pytest.approx(wrong[~fitted.dropped].mean(), rel=1e-3)
+
+
+def test_halves_say_how_often_a_row_is_left_out(fitted):
+    found = resample(fitted, 0, 1, quietly)
+    assert len(found.shares) == 20
+    assert found.dropped.mean() == pytest.approx(found.shares.mean())
+    assert found.dropped[fitted.dropped].mean() > 5 * found.dropped[~fitted.dropped].mean()
+    again = resample(fitted, 0, 2, quietly)
+    np.testing.assert_array_equal(found.dropped, again.dropped)
+    assert (resample(fitted, 1, 1, quietly).dropped != found.dropped).any()
+
+
+def test_where_the_number_is_estimated_each_half_estimates_its_own():
+    fitted = fit_rows(rows(mixed(n=600, flipped=60)), m="auto")
+    shares = resample(fitted, 0, 1, quietly).shares
+    assert len(set(shares.tolist())) > 1
+
+
+def test_a_half_has_rows_of_every_class_and_half_of_each():
+    strata = np.repeat([0, 1, 2], [1, 10, 101])
+    half = _half(strata, np.random.default_rng(0))
+    assert np.bincount(strata[half]).tolist() == [1, 5, 51]
+    assert len(set(half.tolist())) == len(half)
+
+
+def test_of_many_rows_a_part_is_taken_that_has_every_class(monkeypatch):
+    strata = np.repeat([0, 1], [5000, 3])
+    part = _part(strata, 100, np.random.default_rng(0))
+    assert 100 <= len(part) <= 102
+    assert np.bincount(strata[part])[1] >= 2
+    monkeypatch.setattr(variations, "_LARGEST_FIT", 60)
+    monkeypatch.setattr(variations, "_VALIDATED", 60)
+    fitted = fit_rows(rows(mixed()), m=0.05)
+    walked = walk(fitted, 0, 1, quietly)
+    np.testing.assert_array_equal(walked.positions[walked.chosen].dropped, fitted.dropped)
+    assert all(len(it.dropped) == 240 for it in walked.positions)
+
+
+def test_a_row_alone_in_its_class_is_never_held_out():
+    fold = _folds(np.array([0] * 10 + [1]), np.random.default_rng(0))
+    assert fold[-1] == -1
+    assert np.bincount(fold[:-1]).tolist() == [2, 2, 2, 2, 2]
