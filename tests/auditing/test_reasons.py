@@ -57,7 +57,7 @@ def test_a_reason_names_the_columns_that_speak_against_the_label():
     for row, text in zip(chosen, texts, strict=True):
         given, other = frame["y"][row], {"yes": "no", "no": "yes"}[frame["y"][row]]
         assert text.startswith(f"The model says {other} (")
-        assert f"; against {given} speak " in text
+        assert f"; against {given} speak" in text
         assert "noise" not in text
     assert any(f"town = {frame['town'][chosen[0]]}" in text for text in texts)
     assert any("(usually " in text for text in texts)
@@ -78,3 +78,17 @@ def test_a_value_that_is_missing_is_called_so():
     frame.loc[0, ["age", "y"]] = [np.nan, "no"]
     _, texts = sentences(frame, "y", 4)
     assert any("age (missing)" in text for text in texts)
+
+
+def test_a_reason_is_as_sure_as_the_model_and_not_surer():
+    fitted = fit_rows(rows(mixed()), m=8)
+    chosen = np.arange(3)
+    suggested = np.where(fitted.rows.y[:3] == "yes", "no", "yes")
+    texts = reasons(
+        fitted, chosen, suggested, np.array([False, True, False]), np.array([0.998, 0.6, 0.3])
+    )
+    assert texts[0].startswith(f"The model says {suggested[0]} (over 99%)")
+    assert texts[1].startswith(
+        f"It lies far from all other rows. The model says {suggested[1]} (60%)"
+    )
+    assert texts[2].startswith(f"The model inclines to {suggested[2]} (30%)")

@@ -1,20 +1,30 @@
 """Which rows of a table do not belong, why, and a model that was learned without them."""
 
-from sorr.auditing.frames import audit
-from sorr.auditing.report import AuditReport, Planted, audit_example, audit_table
-from sorr.auditing.storage import ModelError, dump_model, load_model
-from sorr.auditing.table import Table, TableError, read_table
+from importlib import import_module
+from typing import Any
 
-__all__ = [
-    "AuditReport",
-    "ModelError",
-    "Planted",
-    "Table",
-    "TableError",
-    "audit",
-    "audit_example",
-    "audit_table",
-    "dump_model",
-    "load_model",
-    "read_table",
-]
+# By name, the file it is in: a file that cannot be read is refused before anything heavy loads.
+_FILES = {
+    "AuditReport": "report",
+    "ModelError": "storage",
+    "Planted": "report",
+    "Table": "table",
+    "TableError": "table",
+    "audit": "frames",
+    "audit_example": "report",
+    "audit_table": "report",
+    "dump_model": "storage",
+    "load_model": "storage",
+    "read_table": "table",
+}
+__all__ = list(_FILES)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _FILES:
+        return getattr(import_module(f"sorr.auditing.{_FILES[name]}"), name)
+    raise AttributeError(f"module 'sorr.auditing' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -97,26 +97,35 @@ def reasons(
     towards = suggested if fitted.classes else np.sign(suggested - given)
     names, amounts = contributions(fitted, rows, towards)
     phrases = _Phrases(fitted, rows)
-    sentences = []
-    for i in range(len(rows)):
-        named = [phrases.of(names[j], i) for j in _strongest(amounts[i])]
-        head = "It lies far from all other rows. " if far[i] else ""
-        opening = (
-            f"The model says {plain(suggested[i])} ({certainty[i]:.0%})"
-            if fitted.classes
-            else f"Given {given[i]:.4g}, expected {suggested[i]:.4g}: {certainty[i]:.1f} typical "
-            f"errors {'above' if given[i] > suggested[i] else 'below'}"
+    return [
+        _sentence(
+            fitted,
+            given[i],
+            suggested[i],
+            certainty[i],
+            [phrases.of(names[j], i) for j in _strongest(amounts[i])],
+            is_far=bool(far[i]),
         )
-        against = (
-            f"; against {plain(given[i])} speak {_listed(named)}."
-            if fitted.classes and named
-            else f"; for a {'lower' if given[i] > suggested[i] else 'higher'} number speak "
-            f"{_listed(named)}."
-            if named
-            else ", whatever the columns: this label is rare among such rows."
-        )
-        sentences.append(head + opening + against)
-    return sentences
+        for i in range(len(rows))
+    ]
+
+
+def _sentence(
+    fitted: Fitted, given: Any, suggested: Any, sure: float, phrases: list[str], *, is_far: bool
+) -> str:
+    head = "It lies far from all other rows. " if is_far else ""
+    if fitted.classes:
+        verb = "says" if sure > 0.5 else "inclines to"
+        chance = "over 99%" if sure > 0.99 else f"{sure:.0%}"
+        head += f"The model {verb} {plain(suggested)} ({chance})"
+        cause = f"against {plain(given)}"
+    else:
+        side, other = ("above", "lower") if given > suggested else ("below", "higher")
+        head += f"Given {given:.4g}, expected {suggested:.4g}: {sure:.1f} typical errors {side}"
+        cause = f"for a {other} number"
+    if not phrases:
+        return f"{head}, whatever the columns: such a label is rare among such rows."
+    return f"{head}; {cause} {'speaks' if len(phrases) == 1 else 'speak'} {_listed(phrases)}."
 
 
 def _strongest(amounts: FloatArray) -> Iterator[int]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.random import sample_without_replacement
 
 from sorr.auditing.table.problems import TableError, listed, shown
 from sorr.auditing.table.survey import Index
@@ -89,6 +88,8 @@ def known_columns(asked: Iterable[str], names: Sequence[str], file: str) -> list
 
 def chosen_rows(n_rows: int, asked: int | None, random_state: Any) -> tuple[Index, list[str]]:
     """Return the numbers of the rows to take, in order: all, or a random sample; and a note."""
+    from sklearn.utils.random import sample_without_replacement
+
     if asked is not None and asked < 1:
         raise TableError(f"--rows {asked} leaves nothing to learn from; needed 1 or more")
     if asked is None or asked >= n_rows:

@@ -77,7 +77,7 @@ def read_table(
     with suppress(RuntimeError):  # there is no such user
         file = file.expanduser()
     suffix = Path(file.name.lower().removesuffix(".gz")).suffix
-    source = examine(file, file.name)
+    source = examine(file, file.name or str(file))
     return _read(source, suffix, text_columns, n_rows, random_state, progress)
 
 
