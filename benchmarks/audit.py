@@ -6,28 +6,22 @@ suspects is kept as a line of JSON, and those that are there already are not mad
 
 from __future__ import annotations
 
-import argparse
-import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import average_precision_score
-from threadpoolctl import threadpool_limits
 
 from benchmarks.audit_board import ADJUSTED, AUDIT, LIST, PEER, PEER_FIT, board
 from benchmarks.contenders import Array, Problem, fit_cleanlab, regression
-from benchmarks.noise import FLIPS, spoil
-from benchmarks.quality import QUICK, ROUNDS, key, seeds
-from benchmarks.rows import Row, keep, read, tell
+from benchmarks.noise import FLIPS
+from benchmarks.quality import in_turns, measured, parser_of, spoiled
+from benchmarks.rows import Row
 from benchmarks.tables import SMALL, TABLES, Table
 from sorr.auditing.fit import fit_model
 from sorr.auditing.variations import largest
 from sorr.estimators.share import estimate_outlier_share
-from sorr.experiments import seed_of
 
 __all__ = ["report"]
 
@@ -106,79 +100,16 @@ AUDITORS = {
 }
 
 
-def options(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser("python -m benchmarks audit", description=__doc__)
-    real = [name for name in ALL if name != MADE_UP]
-    parser.add_argument("--data", nargs="+", choices=ALL, default=real)
-    parser.add_argument("--noise", nargs="+", choices=FLIPS, default=list(FLIPS))
-    parser.add_argument("--seeds", type=int, default=5, help="how many splits (default: 5)")
-    parser.add_argument("--first", type=int, default=1, help="the first of them: 6 for fresh ones")
-    parser.add_argument("--rows", type=Path, help="file that keeps every list, and is resumed from")
-    parser.add_argument("--draw", action="store_true", help="look at nothing: draw what is there")
-    return parser.parse_args(arguments)
-
-
 def report(arguments: Sequence[str] = ()) -> Iterator[str]:
-    chosen = options(arguments)
-    rows = {key(row): row for row in read(chosen.rows)}
-    if not chosen.draw:
-        with threadpool_limits(1), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for row in sweep(chosen, set(rows)):
-                rows[key(row)] = row
-                keep(chosen.rows, row)
-    yield from board(
-        rows[data, noise, seed, name]
-        for data in chosen.data
-        for noise in chosen.noise
-        for seed in seeds(chosen)
-        for name in AUDITORS
-        if (data, noise, seed, name) in rows
-    )
+    usual = [name for name in ALL if name != MADE_UP]
+    chosen = parser_of("audit", __doc__, ALL, usual, FLIPS).parse_args(arguments)
+    yield from board(measured(chosen, list(AUDITORS), ALL, compare))
 
 
-def sweep(chosen: argparse.Namespace, done: set[tuple[str, str, int, str]]) -> Iterator[Row]:
-    """Look at what nobody has looked at yet; say what is being done."""
-    names = list(AUDITORS)
-    try:
-        import cleanlab.classification  # noqa: F401  (here, so that no run pays for it)
-    except ImportError as error:
-        tell(f"cleanlab is left out: {error}")
-        names = [LIST, AUDIT]
-    for data in chosen.data:
-        for seed in seeds(chosen):
-            missing = [
-                noise
-                for noise in chosen.noise
-                if any((data, noise, seed, name) not in done for name in names)
-            ]
-            if not missing:
-                continue
-            try:
-                table = ALL[data](seed)
-            except FileNotFoundError as error:
-                tell(f"{data} is left out: {error}")
-                break
-            for noise in missing:  # everybody once more, so that times are of the same minute
-                begin = time.perf_counter()
-                yield from compare(data, noise, seed, table, names)
-                tell(f"{data} {noise} {seed}: {time.perf_counter() - begin:.1f} s")
-
-
-def compare(data: str, noise: str, seed: int, table: Table, names: Sequence[str]) -> Iterator[Row]:
+def compare(data: str, noise: str, seed: int, table: Table, names: list[str]) -> Iterator[Row]:
     """Show everybody the same rows, in turns."""
-    number = seed_of(data, noise, seed)
-    spoiled = spoil(table.X, table.y, FLIPS[noise], table.pair, np.random.default_rng(number))
-    problem = Problem(*spoiled, X_clean=table.X, y_clean=table.y, seed=number)
-    answers: dict[str, Any] = {}
-    times: dict[str, list[float]] = {name: [] for name in names}
-    for turn in range(ROUNDS):
-        if turn and max(max(taken) for taken in times.values()) > QUICK:
-            break
-        for name in names[:: 1 if (turn + seed) % 2 else -1]:
-            begin = time.process_time()  # one thread: what others do meanwhile does not count
-            answers[name] = AUDITORS[name].look(problem)
-            times[name].append(time.process_time() - begin)
+    problem = spoiled(data, noise, seed, table, FLIPS[noise])
+    answers, times = in_turns(names, seed, lambda name: AUDITORS[name].look(problem))
     for name, answer in answers.items():
         suspects = AUDITORS[name].read(answer, problem)
         yield {
@@ -186,7 +117,7 @@ def compare(data: str, noise: str, seed: int, table: Table, names: Sequence[str]
             "noise": noise,
             "seed": seed,
             "method": name,
-            "seconds": min(times[name]),
+            "seconds": times[name],
             "precision": float(average_precision_score(problem.wrong, suspects.score)),
             "rows": problem.per_class(np.ones_like(problem.wrong)),
             "columns": int(problem.X.shape[1]),

@@ -9,7 +9,8 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from sklearn.metrics import average_precision_score
 from threadpoolctl import threadpool_limits
 
 from benchmarks.contenders import CONTENDERS, Contender, Problem
-from benchmarks.noise import NOISES, spoil
+from benchmarks.noise import NOISES, Noise, spoil
 from benchmarks.rows import Row, keep, read, tell
 from benchmarks.scoreboard import scoreboard
 from benchmarks.tables import TABLES, Table
@@ -31,34 +32,59 @@ QUICK = 0.3  # seconds: where nobody takes longer, all are repeated, since singl
 
 
 def options(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser("python -m benchmarks quality", description=__doc__)
-    parser.add_argument("--data", nargs="+", choices=TABLES, default=list(TABLES))
-    parser.add_argument("--noise", nargs="+", choices=NOISES, default=list(NOISES))
+    parser = parser_of("quality", __doc__, TABLES, list(TABLES), NOISES)
     parser.add_argument("--methods", nargs="+", choices=CONTENDERS, default=list(CONTENDERS))
+    return parser.parse_args(arguments)
+
+
+def parser_of(
+    name: str, text: str | None, tables: Iterable[str], usual: list[str], noises: Iterable[str]
+) -> argparse.ArgumentParser:
+    """Return the options that benchmarks on spoilt tables have in common."""
+    parser = argparse.ArgumentParser(f"python -m benchmarks {name}", description=text)
+    parser.add_argument("--data", nargs="+", choices=list(tables), default=usual)
+    parser.add_argument("--noise", nargs="+", choices=list(noises), default=list(noises))
     parser.add_argument("--seeds", type=int, default=5, help="how many splits (default: 5)")
     parser.add_argument("--first", type=int, default=1, help="the first of them: 6 for fresh ones")
-    parser.add_argument("--rows", type=Path, help="file that keeps every fit, and is resumed from")
+    parser.add_argument("--rows", type=Path, help="file that keeps every row, and is resumed from")
     parser.add_argument("--draw", action="store_true", help="fit nothing: draw what is in --rows")
-    return parser.parse_args(arguments)
+    return parser
 
 
 def report(arguments: Sequence[str] = ()) -> Iterator[str]:
     chosen = options(arguments)
+    methods = [method for method in CONTENDERS if method in chosen.methods]
+    yield from scoreboard(measured(chosen, methods, TABLES, compare))
+
+
+def measured(
+    chosen: argparse.Namespace,
+    methods: list[str],
+    tables: Mapping[str, Callable[[int], Table]],
+    compare: Callable[[str, str, int, Table, list[str]], Iterator[Row]],
+) -> Iterator[Row]:
+    """Yield the rows that were asked for: measured now, or kept from before."""
     rows = {key(row): row for row in read(chosen.rows)}
     if not chosen.draw:
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for row in sweep(chosen, set(rows)):
+            for row in sweep(chosen, set(rows), with_peers(methods), tables, compare):
                 rows[key(row)] = row
                 keep(chosen.rows, row)
-    yield from scoreboard(
-        rows[data, noise, seed, method]
-        for data in chosen.data
-        for noise in chosen.noise
-        for seed in seeds(chosen)
-        for method in chosen.methods
-        if (data, noise, seed, method) in rows
-    )
+    for place in product(chosen.data, chosen.noise, seeds(chosen), methods):
+        if place in rows:
+            yield rows[place]
+
+
+def with_peers(methods: list[str]) -> list[str]:
+    """Return the methods that can be run here."""
+    if any(name.startswith("cleanlab") for name in methods):
+        try:
+            import cleanlab.classification  # noqa: F401  (here, so that no fit pays for it)
+        except ImportError as error:
+            tell(f"cleanlab is left out: {error}")
+            return [name for name in methods if not name.startswith("cleanlab")]
+    return methods
 
 
 def seeds(chosen: argparse.Namespace) -> range:
@@ -69,15 +95,14 @@ def key(row: Row) -> tuple[str, str, int, str]:
     return row["data"], row["noise"], row["seed"], row["method"]
 
 
-def sweep(chosen: argparse.Namespace, done: set[tuple[str, str, int, str]]) -> Iterator[Row]:
+def sweep(
+    chosen: argparse.Namespace,
+    done: set[tuple[str, str, int, str]],
+    methods: list[str],
+    tables: Mapping[str, Callable[[int], Table]],
+    compare: Callable[[str, str, int, Table, list[str]], Iterator[Row]],
+) -> Iterator[Row]:
     """Fit what is not there yet; say what is being done."""
-    methods = [method for method in CONTENDERS if method in chosen.methods]
-    if "cleanlab" in methods:
-        try:
-            import cleanlab.classification  # noqa: F401  (here, so that no fit pays for it)
-        except ImportError as error:
-            tell(f"cleanlab is left out: {error}")
-            methods.remove("cleanlab")
     for data in chosen.data:
         for seed in seeds(chosen):
             missing = [
@@ -88,7 +113,7 @@ def sweep(chosen: argparse.Namespace, done: set[tuple[str, str, int, str]]) -> I
             if not missing:
                 continue
             try:
-                table = TABLES[data](seed)
+                table = tables[data](seed)
             except FileNotFoundError as error:
                 tell(f"{data} is left out: {error}")
                 break
@@ -98,32 +123,45 @@ def sweep(chosen: argparse.Namespace, done: set[tuple[str, str, int, str]]) -> I
                 tell(f"{data} {noise} {seed}: {time.perf_counter() - begin:.1f} s")
 
 
-def compare(data: str, noise: str, seed: int, table: Table, names: Iterable[str]) -> Iterator[Row]:
+def compare(data: str, noise: str, seed: int, table: Table, names: list[str]) -> Iterator[Row]:
     """Fit everybody to the same rows, in turns."""
-    number = seed_of(data, noise, seed)
-    spoiled = spoil(table.X, table.y, NOISES[noise], table.pair, np.random.default_rng(number))
-    problem = Problem(*spoiled, X_clean=table.X, y_clean=table.y, seed=number)
-    models: dict[str, Any] = {}
-    times: dict[str, list[float]] = {name: [] for name in names}
-    for turn in range(ROUNDS):
-        if turn and max(max(taken) for taken in times.values()) > QUICK:
-            break
-        for name in list(times)[:: 1 if (turn + seed) % 2 else -1]:
-            begin = time.process_time()  # one thread: what others do meanwhile does not count
-            models[name] = CONTENDERS[name].fit(problem)
-            times[name].append(time.process_time() - begin)
+    problem = spoiled(data, noise, seed, table, NOISES[noise])
+    models, times = in_turns(names, seed, lambda name: CONTENDERS[name].fit(problem))
     for name, model in models.items():
         yield {
             "data": data,
             "noise": noise,
             "seed": seed,
             "method": name,
-            "seconds": min(times[name]),
+            "seconds": times[name],
             "accuracy": float(np.mean(model.predict(table.X_test) == table.y_test)),
             "rows": problem.per_class(np.ones_like(problem.wrong)),
             "wrong": problem.per_class(problem.wrong),
             **what_it_found(CONTENDERS[name], model, problem),
         }
+
+
+def spoiled(data: str, noise: str, seed: int, table: Table, how: Noise) -> Problem:
+    """Return the rows of a table after some of them were spoilt."""
+    number = seed_of(data, noise, seed)
+    rows = spoil(table.X, table.y, how, table.pair, np.random.default_rng(number))
+    return Problem(*rows, X_clean=table.X, y_clean=table.y, seed=number)
+
+
+def in_turns(
+    names: list[str], seed: int, work: Callable[[str], Any]
+) -> tuple[dict[str, Any], dict[str, float]]:
+    """Return what each made of its work, and the least time that it took, by name."""
+    answers: dict[str, Any] = {}
+    times: dict[str, list[float]] = {name: [] for name in names}
+    for turn in range(ROUNDS):
+        if turn and max(max(taken) for taken in times.values()) > QUICK:
+            break
+        for name in names[:: 1 if (turn + seed) % 2 else -1]:
+            begin = time.process_time()  # one thread: what others do meanwhile does not count
+            answers[name] = work(name)
+            times[name].append(time.process_time() - begin)
+    return answers, {name: min(taken) for name, taken in times.items()}
 
 
 def what_it_found(contender: Contender, model: Any, problem: Problem) -> dict[str, Any]:
