@@ -26,6 +26,7 @@ _ESTIMATORS = (
     "RankedRangeClassifierCV",
     "RankedRangeRegressor",
     "RankedRangeRegressorCV",
+    "ResidualShare",
     "SeparableWarning",
     "TopKMultilabelClassifier",
     "estimate_outlier_share",

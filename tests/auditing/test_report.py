@@ -189,3 +189,12 @@ def test_a_notebook_shows_the_page_in_a_frame_of_its_own(robots, monkeypatch):
     shown = robots._repr_html_()
     assert 'srcdoc="&lt;p class=&quot;a&quot;&gt;&quot;x&quot; &amp; y&lt;/p&gt;"' in shown
     assert 'sandbox="allow-scripts"' in shown
+
+
+def test_how_many_numbers_are_wrong_is_found_out():
+    report = audit_table(table(line(n=300, off=12)), "price")
+    assert set(range(12)) <= set(report.suspects["row"])
+    assert len(report.suspects) <= 16
+    assert report.suspects["flip_posterior"].head(12).min() > 0.9
+    assert report.choice == report.fitted.share.sentence
+    assert f"{len(report.suspects)} of 300 rows" in report.to_html()

@@ -41,7 +41,8 @@ class Judgement:
     rank : ndarray of shape (n_rows,)
         1 for the most suspect row; rows that are left out come before those that are kept.
     posterior : ndarray of shape (n_rows,)
-        The probability that the label is wrong; NaN where no model of that holds.
+        The probability that the label is wrong, or a number an outlier; NaN where no model of that
+        holds.
     far : ndarray of bool of shape (n_rows,)
         Whether the row lies far from all others, and contradicts them.
     """
@@ -65,8 +66,9 @@ def judge(fitted: Fitted, seed: int, jobs: int) -> Judgement:
         y = fitted.rows.y
         share = estimate_outlier_share(fitted.X, y, C=model.C, random_state=seed, n_jobs=jobs)
     posterior, far = np.full(n, np.nan), np.zeros(n, dtype=bool)
-    if isinstance(share, OutlierShare):
-        posterior, far = share.flip_posterior_, share.leverage_
+    if share is not None:
+        posterior = share.flip_posterior_ if fitted.classes else share.probability_
+        far = share.leverage_
     order = np.lexsort([-score, ~fitted.dropped])
     rank = np.empty(n, dtype=np.int64)
     rank[order] = np.arange(1, n + 1)

@@ -5,7 +5,7 @@ from sorr.estimators.notices import ConstantModelWarning, NotConvergedWarning, S
 from sorr.estimators.regressor import RankedRangeRegressor
 from sorr.estimators.search import RankedRangeClassifierCV, RankedRangeRegressorCV
 from sorr.estimators.set_softmax import LabelSetClassifier
-from sorr.estimators.share import OutlierShare, estimate_outlier_share
+from sorr.estimators.share import OutlierShare, ResidualShare, estimate_outlier_share
 from sorr.estimators.topk_classifier import TopKMultilabelClassifier
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "RankedRangeClassifierCV",
     "RankedRangeRegressor",
     "RankedRangeRegressorCV",
+    "ResidualShare",
     "SeparableWarning",
     "TopKMultilabelClassifier",
     "estimate_outlier_share",

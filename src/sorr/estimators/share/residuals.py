@@ -217,8 +217,8 @@ def _search(rows: Rows, rng: np.random.Generator) -> _Found:
     theta = first_plane(part, rng)
     everyone = np.ones(len(part.y))
     each = float(part.mass.sum()) / rows.n_parameters
-    rounds = 1 if each >= _SCARCE else _ROUNDS
-    best = _settle(part, part.near(theta, everyone), floor, rounds)
+    is_scarce = each < _SCARCE
+    best = _settle(part, part.near(theta, everyone), floor, _ROUNDS if is_scarce else 1)
     if each < _AMPLE and best.tails.rate > _DOUBTFUL:
         plain = _settle(part, part.through(everyone, theta), floor, _ROUNDS)
         margin = _MARGIN * plain.tails.trust * rows.n_parameters
