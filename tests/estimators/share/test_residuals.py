@@ -168,3 +168,12 @@ def test_very_many_columns_need_more_rows_each():
     found = share_of(X, y)
     assert found.regime_ is ResidualRegime.TOO_FEW_ROWS
     assert found.score_[1:].max() < found.score_[0]
+
+
+def test_a_plane_that_is_not_believed_shows_in_the_interval():
+    X, y, coef, _ = rows(n=100, d=3, share=0.0)
+    X[:30] += 10 * coef / np.linalg.norm(coef)
+    y[:30] = X[:30] @ coef + 3 - np.linspace(10, 25, 30)
+    found = share_of(X, y)
+    assert found.drop_ == 0
+    assert found.interval_[1] > 0.3

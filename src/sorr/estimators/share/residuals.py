@@ -74,7 +74,8 @@ class ResidualShare:
         The same as a number of rows, or mass if there are weights.
     interval_ : ndarray of shape (2,)
         An interval for `rate_`: 95 % if residuals are a bell and outliers, and a little wider,
-        since no bell is exact.
+        since no bell is exact. Where rows are few for each column, it reaches up to what another
+        plane would leave out, if there is one that does not fit the rows much better.
     scale_ : float
         The typical residual: the standard deviation of a normal bell with the same median size.
     cutoff_ : ndarray of shape (2,)
@@ -175,6 +176,8 @@ class _Found(NamedTuple):
 
     plane: Plane
     tails: Tails
+    rival: float = 0.0
+    """The share of outliers by a robust plane that was not believed, at most."""
 
     @property
     def fitness(self) -> float:
@@ -222,13 +225,14 @@ def _search(rows: Rows, rng: np.random.Generator) -> _Found:
     if each < _AMPLE and best.tails.rate > _DOUBTFUL:
         plain = _settle(part, part.through(everyone, theta), floor, _ROUNDS)
         margin = _MARGIN * plain.tails.trust * rows.n_parameters
-        best = best if best.fitness > plain.fitness + margin else plain
+        if best.fitness <= plain.fitness + margin:
+            best = plain._replace(rival=best.tails.interval[1])
     if part is rows:
         return best
     near = rows.near(best.plane.theta, np.ones(n))
     kept = _kept(best.tails.suspicion(near.residuals))
     plane = rows.through(kept, best.plane.theta)
-    return _Found(plane, fit_tails(plane.residuals, rows.mass, floor))
+    return _Found(plane, fit_tails(plane.residuals, rows.mass, floor), best.rival)
 
 
 def _settle(rows: Rows, plane: Plane, floor: float, rounds: int) -> _Found:
@@ -261,13 +265,13 @@ def _assemble(
     found: _Found, regime: ResidualRegime, given: FloatArray, whole: bool
 ) -> ResidualShare:
     """Return the answer."""
-    plane, tails = found
+    plane, tails = found.plane, found.tails
     total = float(given.sum())
     probability = found.suspicion
     rate, (low, high) = tails.rate, tails.interval
     cutoffs = np.array(tails.cutoffs)
     slack = _SLACK + _RELATIVE * rate
-    low, high = max(low - slack, 0.0), min(high + slack, 1.0)
+    low, high = max(low - slack, 0.0), min(max(high, found.rival) + slack, 1.0)
     if regime is ResidualRegime.TOO_FEW_ROWS:
         rate, low, high = 0.0, 0.0, 1.0
     if regime in (ResidualRegime.TOO_FEW_ROWS, ResidualRegime.TOO_MANY):
