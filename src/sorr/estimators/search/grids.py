@@ -175,7 +175,7 @@ def _check_rank(name: str, rank: Any, pool: Pool) -> None:
     if isinstance(rank, str):
         raise ValueError(
             f"grid[{name!r}] holds {rank!r}; needed counts or fractions: m='auto' is a choice of "
-            "RankedRangeClassifier, which estimates m instead of trying values"
+            "RankedRangeClassifier and RankedRangeRegressor, which find m instead of trying values"
         )
     if isinstance(rank, Mapping):
         raise TypeError(
