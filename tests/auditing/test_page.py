@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sorr.auditing.page import curves, learned, listing, page, projection, render, sureness
 from sorr.auditing.page.axes import FRAME, round_steps, traced
 from sorr.auditing.page.words import seen, short
-from sorr.auditing.report import audit_example, audit_table
+from sorr.auditing.run import audit_example, audit_table
 from tests.auditing import hostile
 from tests.auditing.hostile import FLIPPED, hostile_report, pd, quickly
 from tests.auditing.tables import line, table, three_classes

@@ -17,8 +17,9 @@ pytest.importorskip("skops", reason="models are stored by it")
 
 from typer.testing import CliRunner
 
-import sorr.auditing.report
-from sorr.auditing.report import AuditReport, audit_table
+import sorr.auditing.run
+from sorr.auditing.report import AuditReport
+from sorr.auditing.run import audit_table
 from sorr.auditing.storage import load_model
 from sorr.auditing.table import read_table
 from sorr.cli.app import app
@@ -49,8 +50,8 @@ def asked(monkeypatch, report):
         found.update(table=table, target=target, **options)
         return report
 
-    monkeypatch.setattr(sorr.auditing.report, "audit_table", answer)
-    monkeypatch.setattr(sorr.auditing.report, "audit_example", answer)
+    monkeypatch.setattr(sorr.auditing.run, "audit_table", answer)
+    monkeypatch.setattr(sorr.auditing.run, "audit_example", answer)
     monkeypatch.setattr(AuditReport, "to_html", lambda _: "<!doctype html>é")
     return found
 
@@ -214,14 +215,14 @@ def test_an_interrupted_audit_leaves_nothing_behind(table, here):
     script = f"""
         import signal, sys, time
         from pathlib import Path
-        import sorr.auditing.report
+        import sorr.auditing.run
         from sorr.cli import main
 
         def wait(*_, progress, **__):
             Path("begun").touch()
             time.sleep(60)
 
-        sorr.auditing.report.audit_table = wait
+        sorr.auditing.run.audit_table = wait
         signal.signal(signal.SIGINT, signal.default_int_handler)
         sys.argv = ["sorr", "audit", {table.name!r}, "--target", "income"]
         main()

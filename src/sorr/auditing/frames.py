@@ -9,8 +9,9 @@ import numpy as np
 
 from sorr.auditing.columns import Roles
 from sorr.auditing.fit import Drop, Progress
-from sorr.auditing.report import AuditReport, audit_rows
+from sorr.auditing.report import AuditReport
 from sorr.auditing.rows import labelled_rows
+from sorr.auditing.run import audit_rows
 from sorr.auditing.table import Table, TableError, plain
 
 if TYPE_CHECKING:

@@ -161,7 +161,7 @@ def _report(
 ) -> AuditReport:
     table = None if data is None else read(data, [options["id_column"]], rows, seed)
     with shown("audit") as progress:
-        from sorr.auditing.report import audit_example, audit_table
+        from sorr.auditing.run import audit_example, audit_table
 
         if table is None or target is None:
             return audit_example(seed=seed, jobs=jobs, progress=progress)
