@@ -19,8 +19,7 @@ from benchmarks.noise import FLIPS
 from benchmarks.quality import in_turns, measured, parser_of, spoiled
 from benchmarks.rows import Row
 from benchmarks.tables import SMALL, TABLES, Table
-from sorr.auditing.fit import fit_model
-from sorr.auditing.variations import largest
+from sorr.auditing.fit import fit_model, largest
 from sorr.estimators.share import estimate_outlier_share
 
 __all__ = ["report"]

@@ -89,5 +89,15 @@ def test_a_column_of_one_value_is_no_reason_to_stop():
     assert note == "'same' is a column of one value only, which tells nothing."
 
 
+def test_a_column_that_counts_the_rows_is_noted():
+    frame = pd.DataFrame(
+        {"nr": range(3, 33), "x": [1, 5] * 15, "year": [2000.5 + i for i in range(30)]}
+    )
+    (note,) = check_features(frame)
+    assert note.startswith("'nr' is a column with another whole number in each row")
+    assert note.endswith("say so with --id 'nr'.")
+    assert check_features(frame.head(19)) == ()
+
+
 def test_missing_values_are_counted_where_there_are_any():
     assert missing_counts(pd.DataFrame({"a": [1, None], "b": ["x", "y"]})) == {"a": 1}

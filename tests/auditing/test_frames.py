@@ -39,6 +39,8 @@ def test_arrays_sparse_matrices_and_polars_will_do():
         (mixed(), mixed()["y"], "X holds the labels themselves in column y"),
         (mixed(), [1, 2], "X has 240 rows, y 2; needed one label for each row"),
         ([1, 2], [1, 2], r"X has shape \(2,\)"),
+        (np.empty((0, 3)), [], "0 rows have a label; needed 10 at least"),
+        (mixed(), mixed()[["y"]], r"y has shape \(240, 1\)"),
         (mixed(), "label", "--target 'label': there is no such column"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), [1], "X has two columns a"),
     ],
@@ -59,3 +61,29 @@ def test_another_column_of_the_name_of_the_labels_is_learned_from():
 def test_names_are_a_list_and_not_a_text():
     with pytest.raises(TypeError, match=r"ignore='age' is a text; needed a list of names"):
         sorr.audit(mixed(), "y", ignore="age")
+
+
+@pytest.mark.parametrize("state", [np.random.RandomState(0), np.random.default_rng(0), None])
+def test_any_source_of_random_numbers_will_do(state):
+    assert len(found(mixed(), "y", random_state=state)) == 8
+
+
+def test_numbers_of_numpy_are_numbers():
+    report = sorr.audit(mixed(), "y", m=np.int64(8))
+    assert len(report.suspects) == 8
+
+
+@pytest.mark.parametrize(
+    ("m", "message"),
+    [("0.1", "m='0.1' is no number; needed 'auto'"), (True, "m=True is no number")],
+)
+def test_what_is_no_number_of_rows_is_refused(m, message):
+    with pytest.raises(TableError, match=message):
+        sorr.audit(mixed(), "y", m=m)
+
+
+def test_lists_of_mixed_rows_keep_their_kinds():
+    X = [[float(i), "u" if i % 3 else "v"] for i in range(40)]
+    report = sorr.audit(X, ["a", "b"] * 20, m=0)
+    assert report.model[0].numeric_ == ["x0"]
+    assert report.model[0].categorical_ == ["x1"]

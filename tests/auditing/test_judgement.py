@@ -30,16 +30,17 @@ def test_where_the_number_is_given_losses_rank_the_rows():
 def test_of_two_classes_the_other_one_is_suggested():
     fitted = fit_rows(rows(mixed()), m=0.05)
     chosen = np.arange(20)
-    suggested, sure = suggestions(fitted, judge(fitted, 0, 1), chosen)
+    suggested, sure, own = suggestions(fitted, judge(fitted, 0, 1), chosen)
     assert (suggested != fitted.rows.y[chosen]).all()
     p = fitted.model.predict_proba(fitted.X[chosen])
     np.testing.assert_allclose(sure, p[np.arange(20), 1 - fitted.strata[chosen]])
+    np.testing.assert_allclose(own, 1 - sure)
 
 
 def test_of_many_classes_never_the_given_one_is_suggested():
     fitted = fit_rows(rows(three_classes()), m=0.05)
     chosen = np.flatnonzero(fitted.dropped)
-    suggested, _ = suggestions(fitted, judge(fitted, 0, 1), chosen)
+    suggested, _, _ = suggestions(fitted, judge(fitted, 0, 1), chosen)
     assert (suggested != fitted.rows.y[chosen]).all()
     predicted = fitted.prediction[chosen]
     is_wrong = predicted != fitted.rows.y[chosen]
@@ -48,7 +49,7 @@ def test_of_many_classes_never_the_given_one_is_suggested():
 
 def test_of_numbers_the_prediction_is_suggested():
     fitted = fit_rows(rows(line(), "price"), m=6)
-    suggested, off = suggestions(fitted, judge(fitted, 0, 1), np.arange(6))
+    suggested, off, _ = suggestions(fitted, judge(fitted, 0, 1), np.arange(6))
     np.testing.assert_allclose(suggested, fitted.prediction[:6])
     np.testing.assert_allclose(off, 40.0, rtol=0.3)  # 200 above, and errors of 5
 

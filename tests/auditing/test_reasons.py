@@ -4,7 +4,7 @@ import pytest
 pytest.importorskip("pandas", reason="tables are an extra")
 
 from sorr.auditing.fit import fit_rows
-from sorr.auditing.judgement import judge, suggestions
+from sorr.auditing.judgement import Suggestions, judge, suggestions
 from sorr.auditing.reasons import contributions, reasons
 from tests.auditing.tables import line, mixed, rows, three_classes
 
@@ -47,8 +47,8 @@ def sentences(frame, target, m):
     fitted = fit_rows(rows(frame, target), m=m)
     chosen = np.flatnonzero(fitted.dropped)
     judgement = judge(fitted, 0, 1)
-    suggested, certainty = suggestions(fitted, judgement, chosen)
-    return chosen, reasons(fitted, chosen, suggested, judgement.far[chosen], certainty)
+    found = suggestions(fitted, judgement, chosen)
+    return chosen, reasons(fitted, chosen, found, judgement.far[chosen])
 
 
 def test_a_reason_names_the_columns_that_speak_against_the_label():
@@ -80,15 +80,19 @@ def test_a_value_that_is_missing_is_called_so():
     assert any("age (missing)" in text for text in texts)
 
 
-def test_a_reason_is_as_sure_as_the_model_and_not_surer():
+def test_a_reason_says_what_the_model_says_and_how_sure_it_is():
     fitted = fit_rows(rows(mixed()), m=8)
-    chosen = np.arange(3)
-    suggested = np.where(fitted.rows.y[:3] == "yes", "no", "yes")
-    texts = reasons(
-        fitted, chosen, suggested, np.array([False, True, False]), np.array([0.998, 0.6, 0.3])
-    )
-    assert texts[0].startswith(f"The model says {suggested[0]} (over 99%)")
-    assert texts[1].startswith(
-        f"It lies far from all other rows. The model says {suggested[1]} (60%)"
-    )
-    assert texts[2].startswith(f"The model inclines to {suggested[2]} (30%)")
+    given, chosen = fitted.rows.y[:3], np.arange(3)
+    other, sure = np.where(given == "yes", "no", "yes"), np.array([0.998, 0.6, 0.07])
+    found = Suggestions(other, sure, 1 - sure)
+    texts = reasons(fitted, chosen, found, np.array([False, True, False]))
+    assert texts[0].startswith(f"The model says {other[0]} (over 99%); against {given[0]} speak")
+    assert texts[1].startswith(f"It lies far from all other rows. The model says {other[1]} (60%)")
+    assert texts[2].startswith(f"The model says {given[2]} too (93%); for {other[2]} speak")
+
+
+def test_where_most_rows_fit_exactly_errors_are_not_counted_in_typical_ones():
+    frame = line(off=3)
+    frame["price"] = np.where(frame.index < 3, 7.0, 0.0) + 2.0 * frame["rooms"]
+    _, texts = sentences(frame, "price", 3)
+    assert all("most rows fit exactly" in text for text in texts)

@@ -40,11 +40,13 @@ def test_what_is_asked_for_is_done_if_it_can_be():
 
 
 def test_labels_keep_their_kind():
-    frame = pd.DataFrame({"x": [1, 2, 3, 4], "whole": [0.0, 1.0, 1.0, 0.0], "b": [True, False] * 2})
-    frame["half"] = [0.5, 1.0, 1.0, 0.5]
-    assert rows(frame, "whole").y.tolist() == [0, 1, 1, 0]
-    assert rows(frame, "half").y.tolist() == ["0.5", "1.0", "1.0", "0.5"]
-    assert rows(frame, "b").y.tolist() == ["True", "False"] * 2
+    frame = pd.DataFrame(
+        {"x": range(12), "whole": [0.0, 1.0, 1.0, 0.0] * 3, "b": [True, False] * 6}
+    )
+    frame["half"] = [0.5, 1.0, 1.0, 0.5] * 3
+    assert rows(frame, "whole").y.tolist() == [0, 1, 1, 0] * 3
+    assert rows(frame, "half").y.tolist() == ["0.5", "1.0", "1.0", "0.5"] * 3
+    assert rows(frame, "b").y.tolist() == ["True", "False"] * 6
 
 
 def test_rows_without_a_label_are_left_aside_and_the_others_keep_their_numbers():
@@ -95,6 +97,12 @@ def test_rare_groups_are_taken_together():
     found = rows(frame, group=("g",)).groups["g"]
     assert len(set(found)) == 13
     assert "(others)" in found
+
+
+def test_a_number_that_half_of_the_rows_have_is_noted():
+    frame = pd.DataFrame({"x": np.arange(60.0) % 7, "spent": np.maximum(np.arange(60) - 40.0, 0)})
+    assert any("have the spent 0" in note for note in rows(frame, "spent").notes)
+    assert not any("have the" in note for note in rows(frame.tail(25), "spent").notes)
 
 
 def test_missing_values_are_told():

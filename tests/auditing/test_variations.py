@@ -8,9 +8,11 @@ from sklearn.base import clone
 
 pytest.importorskip("pandas", reason="tables are an extra")
 
+import pandas as pd
+
 from sorr.auditing import variations
-from sorr.auditing.fit import fit_rows
-from sorr.auditing.variations import _counts, _folds, _half, _part, largest, resample, walk
+from sorr.auditing.fit import fit_rows, largest
+from sorr.auditing.variations import _counts, _folds, _half, _part, resample, walk
 from tests.auditing.tables import line, mixed, rows, three_classes
 
 
@@ -39,7 +41,7 @@ def test_the_largest_of_each_group_are_found_and_no_more(pairs, data):
 def test_positions_grow_from_none_through_the_choice_to_a_large_share(pairs):
     sizes = np.array([size for size, _ in pairs])
     chosen = np.floor(sizes * [share for _, share in pairs]).astype(np.int64)
-    steps = _counts(sizes, chosen)
+    steps = _counts(sizes, chosen, sizes - 1)
     assert not steps[0].any()
     assert any(np.array_equal(counts, chosen) for counts in steps)
     for before, after in pairwise(steps):
@@ -146,3 +148,40 @@ def test_a_row_alone_in_its_class_is_never_held_out():
     fold = _folds(np.array([0] * 10 + [1]), np.random.default_rng(0))
     assert fold[-1] == -1
     assert np.bincount(fold[:-1]).tolist() == [2, 2, 2, 2, 2]
+
+
+def test_a_number_of_all_rows_can_be_left_out_where_a_class_is_rare():
+    frame = mixed(n=300)
+    frame["y"] = np.where(frame.index < 19, "bad", "good")
+    fitted = fit_rows(rows(frame), m=5)
+    walked = walk(fitted, 0, 1, quietly)
+    assert max(int(it.counts.sum()) for it in walked.positions) <= 18
+    assert resample(fitted, 0, 1, quietly).shares.tolist() == [5 / 300] * 20
+
+
+def test_folds_of_many_small_classes_are_even():
+    fold = _folds(np.repeat(np.arange(30), 4), np.random.default_rng(0))
+    assert np.bincount(fold).tolist() == [24] * 5
+    frame = three_classes(n=12)
+    fitted = fit_rows(rows(frame), m=0)
+    assert np.isfinite(walk(fitted, 0, 1, quietly).positions[0].error)
+
+
+def test_a_single_outlier_is_left_out_of_the_fits_that_hold_other_rows_out():
+    frame = line(n=60, off=1)
+    walked = walk(fit_rows(rows(frame, "price"), m=1), 0, 1, quietly)
+    first, chosen = walked.positions[0], walked.positions[walked.chosen]
+    assert chosen.kept_error < 0.9 * first.kept_error
+    clean = line(n=60, off=0)
+    without = walk(fit_rows(rows(clean, "price"), m=0), 0, 1, quietly).positions[0]
+    assert chosen.kept_error == pytest.approx(without.error, rel=0.1)
+
+
+def test_rows_that_are_alike_are_counted_one_by_one():
+    rng = np.random.default_rng(0)
+    kinds = {name: rng.choice(["p", "q"], 400) for name in ("a", "b")}
+    y = np.where((kinds["a"] == "p") ^ (rng.random(400) < 0.15), "yes", "no")
+    fitted = fit_rows(rows(pd.DataFrame(kinds | {"y": y})), m=0.05)
+    np.testing.assert_array_equal(np.bincount(fitted.groups, fitted.dropped), fitted.counts)
+    out = [int(it.dropped.sum()) for it in walk(fitted, 0, 1, quietly).positions]
+    assert out == sorted(set(out))

@@ -34,7 +34,12 @@ SUMMARY = {
     "share": 0.01,
     "share_over_resamples": [0.005, 0.02],
     "choice": "Labels go wrong alike. " + "It is long. " * 40,
-    "held_out_error": {"plain": 0.123, "robust": 0.045},
+    "held_out_error": {
+        "plain": 0.123,
+        "robust": 0.045,
+        "plain_on_all": 0.2,
+        "robust_on_all": 0.15,
+    },
     "dropped": {"income": [{"name": "yes", "rows": 700, "dropped": 1}]},
     "warnings": [],
     "notes": [],

@@ -19,6 +19,7 @@ Kind = Literal["number", "text", "date"]
 
 _MOST_TEXTS = 1000  # different ones in a column: more are names, not categories
 _MANY_TEXTS = 50  # from here on, a column is no category if most rows have a text of their own
+_COUNTED = 20  # rows, from which on whole numbers in order are taken for a count
 _LOOKED_AT = 50  # different texts that must all be dates for a column of dates
 _DATE = re.compile(
     r"\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2}))([T ,].*)?\s*"
@@ -118,8 +119,24 @@ def check_features(frame: DataFrame) -> tuple[str, ...]:
             f"{_named(names)} of too many different texts to compare rows by ({counts} in "
             f"{len(frame):,} rows); {_way_out(names)}, or name one that tells rows apart with --id"
         )
-    constant = [str(name) for name in frame.columns if frame[name].nunique(dropna=False) == 1]
-    return (f"{_named(constant)} of one value only, which tells nothing.",) if constant else ()
+    constant = [name for name in frame.columns if frame[name].nunique(dropna=False) == 1]
+    notes = [f"{_named(constant)} of one value only, which tells nothing."] if constant else []
+    numbers = [name for name, kind in kinds.items() if kind == "number"]
+    if keys := [name for name in numbers if _counts_rows(frame[name])]:
+        flags = " ".join(f"--id {shown(name)}" for name in keys[:1])
+        notes.append(
+            f"{_named(keys)} with another whole number in each row, in order: if that only tells "
+            f"rows apart, say so with {flags}."
+        )
+    return tuple(notes)
+
+
+def _counts_rows(column: Series[Any]) -> bool:
+    """Tell whether a column of numbers does nothing but count the rows."""
+    if len(column) < _COUNTED or column.isna().any():
+        return False
+    values = column.astype(float)
+    return bool((values.diff().iloc[1:] > 0).all() and (values % 1 == 0).all())
 
 
 def _is_too_many(different: int, rows: int) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
@@ -14,14 +16,17 @@ from sklearn.pipeline import Pipeline
 from sorr.auditing.columns import Roles
 from sorr.auditing.preparation import RawColumns, Source, prepared_by, sources
 from sorr.auditing.rows import Rows, Task, labelled_rows
-from sorr.auditing.table import Table
+from sorr.auditing.table import Table, TableError
 from sorr.estimators import RankedRangeClassifier, RankedRangeRegressor
+from sorr.ranked import kth_largest
 
-__all__ = ["Drop", "Fitted", "Progress", "fit_model", "fit_rows", "fit_table"]
+__all__ = ["Drop", "Fitted", "Progress", "as_drop", "fit_model", "fit_rows", "fit_table", "largest"]
 
 Progress = Callable[[float, float, str], None]
 Drop = float | int | Literal["auto"]
 FloatArray = npt.NDArray[np.float64]
+
+_LARGEST_CURVATURE = 5e7  # entries, rows times classes squared, that a certificate may take
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,17 +62,22 @@ class Fitted:
         """The estimate of how many rows are wrong; None where their number was given."""
         return getattr(self.model, "share_", None)
 
-    @property
+    @cached_property
     def dropped(self) -> npt.NDArray[np.bool_]:
-        """Which rows were left out."""
-        return np.asarray(self.model.outlier_mask_)
+        """Which rows were left out: as many as the model drops; of equal ones the first are."""
+        return largest(self.model.losses_, self.groups, self.counts)
 
     @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """How many rows were left out, of each group that is ranked together."""
+        return np.asarray(np.rint(self.model.m_), dtype=np.int64)
+
+    @cached_property
     def classes(self) -> list[Any]:
         """The classes; none of a regression."""
         return self.model.classes_.tolist() if self.rows.task == "classification" else []
 
-    @property
+    @cached_property
     def strata(self) -> npt.NDArray[np.intp]:
         """The place of the class of each row among all; zero in a regression."""
         if not self.classes:
@@ -75,19 +85,41 @@ class Fitted:
         return np.asarray(np.searchsorted(self.model.classes_, self.rows.y))
 
     @property
+    def is_pooled(self) -> bool:
+        """Whether all rows are ranked together."""
+        return len(self.model.m_) == 1
+
+    @cached_property
     def groups(self) -> npt.NDArray[np.intp]:
         """Which rows are ranked together: those of a class, or all."""
-        return self.strata if len(self.model.m_) > 1 else np.zeros(len(self.rows), dtype=np.intp)
+        return np.zeros(len(self.rows), dtype=np.intp) if self.is_pooled else self.strata
 
-    @property
+    @cached_property
     def sources(self) -> list[Source]:
         """Where each column of X comes from."""
         return sources(self.pipeline.named_steps["prepare"])
 
-    @property
+    @cached_property
     def prediction(self) -> npt.NDArray[Any]:
         """What the model makes of each row."""
         return np.asarray(self.model.predict(self.X))
+
+
+def largest(
+    losses: FloatArray, groups: npt.NDArray[np.intp], counts: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """Return which rows have the largest losses of their group; of equal ones the first do."""
+    found = np.zeros(len(losses), dtype=bool)
+    for group, count in enumerate(counts.tolist()):
+        if count == 0:
+            continue
+        rows = np.flatnonzero(groups == group)
+        values = losses[rows]
+        level = float(kth_largest(values, count))
+        above = values > level
+        found[rows[above]] = True
+        found[rows[np.flatnonzero(values == level)[: count - int(above.sum())]]] = True
+    return found
 
 
 def fit_table(
@@ -109,6 +141,7 @@ def fit_table(
 
 def fit_rows(rows: Rows, *, m: Drop = "auto", seed: int = 0, jobs: int = 1) -> Fitted:
     """Fit a model to rows, and leave out those that are wrong."""
+    m = as_drop(m)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         columns = RawColumns().fit(rows.frame)
@@ -129,10 +162,28 @@ def fit_model(
     Of classes, as many rows are left out as seem wrong. ``m="auto"`` of the estimator itself keeps
     those that do its predictions no harm: a better model by a little, and a worse list.
     """
-    options = {"C": float(len(y)), "random_state": seed, "n_jobs": jobs, **options}
+    n_classes = 1 if task == "regression" else len(np.unique(y))
+    options = {
+        "C": float(len(y)),
+        "certify": len(y) * n_classes**2 <= _LARGEST_CURVATURE,
+        "random_state": seed,
+        "n_jobs": jobs,
+        "m": m,
+        **options,
+    }
     if task == "regression":
-        return RankedRangeRegressor(m, **options).fit(X, y)
-    options["m"] = "estimate" if m == "auto" else m
-    if isinstance(m, int) and m:
+        return RankedRangeRegressor(**options).fit(X, y)
+    if m == "auto":
+        options["m"] = "estimate"
+    elif isinstance(m, int) and m:
         options["ranking"] = "pooled"  # a count is of all rows
     return RankedRangeClassifier(**options).fit(X, y)
+
+
+def as_drop(m: Any) -> Drop:
+    """Return how many rows to leave out, as Python's own number or "auto"; or say what is wrong."""
+    if isinstance(m, str) and m == "auto":
+        return "auto"
+    if isinstance(m, str | bool | np.bool_) or not isinstance(m, Real):
+        raise TableError(f"m={m!r} is no number; needed 'auto', a share or a number of rows")
+    return int(m) if isinstance(m, Integral) else float(m)

@@ -13,6 +13,7 @@ from sorr.auditing.report import AuditReport
 from sorr.auditing.rows import labelled_rows
 from sorr.auditing.run import audit_rows
 from sorr.auditing.table import Table, TableError, plain
+from sorr.estimators.base import as_seed
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -29,7 +30,7 @@ def audit(
     id_column: str | None = None,
     ignore: Sequence[str] = (),
     group: Sequence[str] = (),
-    random_state: int = 0,
+    random_state: Any = 0,
     n_jobs: int = 1,
     progress: Progress | None = None,
 ) -> AuditReport:
@@ -52,7 +53,7 @@ def audit(
         Columns that are not learned from.
     group : sequence of str, default=()
         Columns by which the share of rows that are left out is told.
-    random_state : int, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Draws starts, folds and halves: the same number gives the same report, byte by byte.
     n_jobs : int, default=1
         How many threads; -1 for one on each core. The result does not depend on it.
@@ -75,12 +76,21 @@ def audit(
     >>> sorted(report.suspects["row"])
     [3, 70, 150]
     """
+    seed = _as_seed(random_state)
     frame, target = _frame_and_target(X, y)
     n = len(frame)
     table = Table(frame, np.arange(n), None, n, (), "the rows given")
     roles = Roles(target, id_column, _as_names("ignore", ignore), _as_names("group", group))
     rows = labelled_rows(table, roles, task)
-    return audit_rows(rows, m=m, seed=random_state, jobs=n_jobs, progress=progress)
+    return audit_rows(rows, m=m, seed=seed, jobs=n_jobs, progress=progress)
+
+
+def _as_seed(random_state: Any) -> int:
+    seed = as_seed(random_state)
+    if isinstance(seed, int):
+        return seed
+    draw = np.random.default_rng() if seed is None else seed
+    return int(draw.integers(2**31))
 
 
 def _as_names(option: str, given: Any) -> tuple[str, ...]:
@@ -98,7 +108,10 @@ def _frame_and_target(X: Any, y: Any) -> tuple[DataFrame, str]:
     frame = _as_frame(X)
     if isinstance(y, str):
         return frame, y
-    labels = pd.Series(y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y))
+    values = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+    if values.ndim != 1:
+        raise TableError(f"y has shape {values.shape}; needed one label for each row")
+    labels = pd.Series(values)
     if len(labels) != len(frame):
         raise TableError(f"X has {len(frame)} rows, y {len(labels)}; needed one label for each row")
     name = str(getattr(y, "name", None) or "label")
@@ -123,8 +136,8 @@ def _as_frame(X: Any) -> DataFrame:
             twice = next(name for name in names if names.count(name) > 1)
             raise TableError(f"X has two columns {plain(twice)}; needed names that differ")
         return X.set_axis(names, axis=1).reset_index(drop=True)
-    values = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
-    if values.ndim != 2:
-        raise TableError(f"X has shape {values.shape}; needed rows and columns")
-    names = [f"x{i}" for i in range(values.shape[1])]
-    return pd.DataFrame(values, columns=names).infer_objects()
+    values = X.toarray() if hasattr(X, "toarray") else X
+    if np.ndim(values[:1]) != 2:
+        raise TableError(f"X has shape {np.shape(values)}; needed rows and columns")
+    frame = pd.DataFrame(values).infer_objects()
+    return frame.set_axis([f"x{i}" for i in range(frame.shape[1])], axis=1)

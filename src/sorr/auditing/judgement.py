@@ -15,6 +15,7 @@ from sorr.estimators import OutlierShare, estimate_outlier_share
 __all__ = [
     "Judgement",
     "Stratum",
+    "Suggestions",
     "all_strata",
     "judge",
     "shares_by",
@@ -26,6 +27,7 @@ __all__ = [
 _UNLIKELY = 0.01  # that groups differ so much by chance
 _UNEVEN = 2.0  # times the share of all rows, from which on a group is named
 _FEWEST = 5  # rows left out of a group that is named
+_EXACT = 1e-6  # of the range of a target: residuals below are as good as zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +66,9 @@ def judge(fitted: Fitted, seed: int, jobs: int) -> Judgement:
     score = model.losses_ if share is None else share.score_
     if share is None and fitted.classes:
         y = fitted.rows.y
-        share = estimate_outlier_share(fitted.X, y, C=model.C, random_state=seed, n_jobs=jobs)
+        share = estimate_outlier_share(
+            fitted.X, y, C=model.C, drop="estimate", random_state=seed, n_jobs=jobs
+        )
     posterior, far = np.full(n, np.nan), np.zeros(n, dtype=bool)
     if share is not None:
         posterior = share.flip_posterior_ if fitted.classes else share.probability_
@@ -75,36 +79,46 @@ def judge(fitted: Fitted, seed: int, jobs: int) -> Judgement:
     return Judgement(share, np.asarray(score), rank, posterior, far)
 
 
-def suggestions(
-    fitted: Fitted, judgement: Judgement, rows: npt.NDArray[np.intp]
-) -> tuple[npt.NDArray[Any], FloatArray]:
-    """Return the label that some rows should perhaps have, and how sure the model is of it.
+class Suggestions(NamedTuple):
+    """What the labels of some rows should perhaps be.
 
-    Of classes, the one that explains the label best if that is wrong, with its probability; of
-    numbers, the prediction, and by how many typical errors the label is off.
+    Of classes, the one that explains the label best if that is wrong; of numbers, the prediction.
     """
+
+    labels: npt.NDArray[Any]
+    sure: FloatArray
+    """Its probability; by how many typical errors a number is off, infinite if rows fit exactly."""
+    own: FloatArray
+    """The probability of the label that is given; NaN for numbers."""
+
+
+def suggestions(fitted: Fitted, judgement: Judgement, rows: npt.NDArray[np.intp]) -> Suggestions:
+    """Return what the labels of some rows should perhaps be."""
+    nothing = np.full(len(rows), np.nan)
     if len(rows) == 0:
-        return fitted.rows.y[rows], np.empty(0)
+        return Suggestions(fitted.rows.y[rows], nothing, nothing)
     model, X = fitted.model, fitted.X[rows]
     if not fitted.classes:
-        predicted = model.predict(X)
-        return predicted, np.abs(predicted - fitted.rows.y[rows]) / typical_error(fitted)
+        predicted, scale = model.predict(X), typical_error(fitted)
+        off = np.abs(predicted - fitted.rows.y[rows])
+        return Suggestions(predicted, off / scale if scale else off * np.inf, nothing)
     p, given = model.predict_proba(X), fitted.strata[rows]
     likely = p.copy()
     if isinstance(judgement.share, OutlierShare):
         flips = judgement.share.flip_rate_
         likely = p * np.maximum(flips[:, given].T, 1e-12)
-    likely[np.arange(len(rows)), given] = -1.0
+    place = np.arange(len(rows))
+    likely[place, given] = -1.0
     best = likely.argmax(axis=1)
-    return np.asarray(model.classes_[best]), np.asarray(p[np.arange(len(rows)), best])
+    return Suggestions(np.asarray(model.classes_[best]), p[place, best], p[place, given])
 
 
 def typical_error(fitted: Fitted) -> float:
-    """Return the standard deviation that the middle of the residuals suggests."""
-    kept = ~fitted.dropped
-    residuals = np.abs(fitted.rows.y - fitted.prediction)[kept]
+    """Return the standard deviation that the middle of the residuals suggests; zero if it fits."""
+    y = fitted.rows.y
+    residuals = np.abs(y - fitted.prediction)[~fitted.dropped]
     middle = 1.4826 * float(np.median(residuals))
-    return middle or float(residuals.mean()) or 1.0
+    return middle if middle > _EXACT * float(np.ptp(y)) else 0.0
 
 
 class Stratum(NamedTuple):

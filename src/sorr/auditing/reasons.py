@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sorr.auditing.fit import Fitted, FloatArray
+from sorr.auditing.judgement import Suggestions
 from sorr.auditing.preparation import MISSING
 from sorr.auditing.table import plain
 
@@ -20,7 +21,7 @@ __all__ = ["contributions", "reasons"]
 _MOST_NAMED = 3  # columns in a sentence
 _SHARE_NAMED = 0.8  # of all that speaks against a label: no more columns are named beyond it
 _USUAL = (0.1, 0.9)  # between these quantiles a number is usual
-_BLOCK = 4096
+_BLOCK = 1 << 22  # entries that are worked on at a time
 _SAMPLE = 20_000  # rows that quantiles are taken of
 
 
@@ -51,8 +52,9 @@ def contributions(
         member[i, names.index(source.column)] = 1.0
     usual = np.asarray(fitted.X[~fitted.dropped].mean(axis=0)).ravel()
     amounts = np.empty((len(rows), len(names)))
-    for start in range(0, len(rows), _BLOCK):
-        block = slice(start, start + _BLOCK)
+    step = max(1, _BLOCK // len(fitted.sources))
+    for start in range(0, len(rows), step):
+        block = slice(start, start + step)
         part = fitted.X[rows[block]]
         part = (part.toarray() if hasattr(part, "toarray") else part) - usual
         amounts[block] = (part * _directions(fitted, rows[block], towards[block])) @ member
@@ -75,9 +77,8 @@ def _directions(
 def reasons(
     fitted: Fitted,
     rows: npt.NDArray[np.intp],
-    suggested: npt.NDArray[Any],
+    found: Suggestions,
     far: npt.NDArray[np.bool_],
-    certainty: FloatArray,
 ) -> list[str]:
     """Return a sentence for each row.
 
@@ -85,47 +86,45 @@ def reasons(
     ----------
     fitted : Fitted
     rows : ndarray of shape (n_chosen,)
-    suggested : ndarray of shape (n_chosen,)
-        The label, or number, that the model would give.
+    found : Suggestions
+        What their labels should perhaps be.
     far : ndarray of bool of shape (n_chosen,)
         Whether the row lies far from all others.
-    certainty : ndarray of shape (n_chosen,)
-        The probability that the model gives to the suggestion, or how many typical errors the
-        label of a regression is off by.
     """
     given = fitted.rows.y[rows]
-    towards = suggested if fitted.classes else np.sign(suggested - given)
+    towards = found.labels if fitted.classes else np.sign(found.labels - given)
     names, amounts = contributions(fitted, rows, towards)
     phrases = _Phrases(fitted, rows)
-    return [
-        _sentence(
-            fitted,
-            given[i],
-            suggested[i],
-            certainty[i],
-            [phrases.of(names[j], i) for j in _strongest(amounts[i])],
-            is_far=bool(far[i]),
+    sentences = []
+    for i in range(len(rows)):
+        opening = _of_class if fitted.classes else _of_number
+        head, cause = opening(given[i], found.labels[i], found.sure[i], found.own[i])
+        named = [phrases.of(names[j], i) for j in _strongest(amounts[i])]
+        verb = "speaks" if len(named) == 1 else "speak"
+        tail = (
+            f"; {cause} {verb} {_listed(named)}."
+            if named
+            else ", whatever the columns: such a label is rare among such rows."
         )
-        for i in range(len(rows))
-    ]
+        sentences.append("It lies far from all other rows. " * bool(far[i]) + head + tail)
+    return sentences
 
 
-def _sentence(
-    fitted: Fitted, given: Any, suggested: Any, sure: float, phrases: list[str], *, is_far: bool
-) -> str:
-    head = "It lies far from all other rows. " if is_far else ""
-    if fitted.classes:
-        verb = "says" if sure > 0.5 else "inclines to"
-        chance = "over 99%" if sure > 0.99 else f"{sure:.0%}"
-        head += f"The model {verb} {plain(suggested)} ({chance})"
-        cause = f"against {plain(given)}"
-    else:
-        side, other = ("above", "lower") if given > suggested else ("below", "higher")
-        head += f"Given {given:.4g}, expected {suggested:.4g}: {sure:.1f} typical errors {side}"
-        cause = f"for a {other} number"
-    if not phrases:
-        return f"{head}, whatever the columns: such a label is rare among such rows."
-    return f"{head}; {cause} {'speaks' if len(phrases) == 1 else 'speak'} {_listed(phrases)}."
+def _of_class(given: Any, suggested: Any, sure: float, own: float) -> tuple[str, str]:
+    """Return what the model says of a row, and what the columns argue for."""
+    if sure > own:
+        return f"The model says {plain(suggested)} ({_percent(sure)})", f"against {plain(given)}"
+    return f"The model says {plain(given)} too ({_percent(own)})", f"for {plain(suggested)}"
+
+
+def _of_number(given: float, suggested: float, sure: float, _: float) -> tuple[str, str]:
+    side, other = ("above", "lower") if given > suggested else ("below", "higher")
+    off = f"{sure:.1f} typical errors {side}" if np.isfinite(sure) else "most rows fit exactly"
+    return f"Given {given:.4g}, expected {suggested:.4g}: {off}", f"for a {other} number"
+
+
+def _percent(share: float) -> str:
+    return "over 99%" if share > 0.99 else f"{share:.0%}"
 
 
 def _strongest(amounts: FloatArray) -> Iterator[int]:

@@ -112,19 +112,19 @@ class AuditReport:
         import pandas as pd
 
         rows, judgement = self.rows, self.judgement
-        suggested, certainty = suggestions(self.fitted, judgement, chosen)
+        found = suggestions(self.fitted, judgement, chosen)
         nothing = np.full(len(chosen), None, dtype=object)
         columns = {
             "row": rows.numbers[chosen],
             "line": nothing if rows.lines is None else rows.lines[chosen],
             "id": nothing if rows.ids is None else rows.ids[chosen],
             "given": rows.y[chosen],
-            "suggested": suggested,
+            "suggested": found.labels,
             "loss": self.fitted.model.losses_[chosen],
             "rank": judgement.rank[chosen],
             "flip_posterior": judgement.posterior[chosen],
             "dropped_share": self.resamples.dropped[chosen],
-            "reason": reasons(self.fitted, chosen, suggested, judgement.far[chosen], certainty),
+            "reason": reasons(self.fitted, chosen, found, judgement.far[chosen]),
         }
         return pd.DataFrame(columns)
 
@@ -137,7 +137,17 @@ class AuditReport:
     def warnings(self) -> tuple[str, ...]:
         """What to look at before the model is used."""
         uneven = (unevenness(name, strata) for name, strata in self.strata.items())
-        return tuple(text for text in uneven if text)
+        found = [text for text in uneven if text]
+        plain, robust = self.errors
+        kept = len(self.rows) - len(self.order)
+        margin = (plain * (1 - plain) / kept) ** 0.5 if self.fitted.classes else 0.02 * plain
+        if robust > plain + margin:
+            found.append(
+                "On held-out rows that are kept the robust fit is worse than the plain one: what "
+                "it left out was worth learning from. There may be too few rows for so many "
+                "columns, or no linear model describes them."
+            )
+        return tuple(found)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -148,7 +158,19 @@ class AuditReport:
         ]
         if len(filled) > 6:
             filled = [*filled[:5], f"{len(filled) - 5} more columns have missing values."]
-        return (*self.rows.notes, *filled, *self.fitted.notes)
+        return (*self.rows.notes, *filled, *self._ties(), *self.fitted.notes)
+
+    def _ties(self) -> list[str]:
+        """Return a note if rows that are kept are as suspect as some that are not."""
+        fitted, losses = self.fitted, self.fitted.model.losses_
+        cuts = self.walk.positions[self.walk.chosen].cuts[fitted.groups]
+        equal = int(((losses == cuts) & ~fitted.dropped).sum())
+        if not equal:
+            return []
+        return [
+            f"{equal:,} rows that are kept are as suspect as some that are left out, by equal "
+            "losses: the first ones in the table are left out."
+        ]
 
     @property
     def choice(self) -> str:
@@ -203,7 +225,12 @@ class AuditReport:
             "share": len(self.order) / len(self.rows),
             "share_over_resamples": [float(shares.min()), float(shares.max())],
             "choice": self.choice,
-            "held_out_error": {"plain": plain, "robust": robust},
+            "held_out_error": {
+                "plain": plain,
+                "robust": robust,
+                "plain_on_all": self.walk.positions[0].error,
+                "robust_on_all": self.walk.positions[self.walk.chosen].error,
+            },
             "status": self.fitted.model.status_.name,
             "dropped": {
                 name: [{"name": it.name, "rows": it.rows, "dropped": it.dropped} for it in strata]

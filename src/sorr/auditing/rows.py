@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sorr.auditing.columns import Roles, check_features, kind_of, missing_counts
-from sorr.auditing.table import Table, TableError, shown
+from sorr.auditing.table import Table, TableError, plain, shown
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -20,6 +20,7 @@ __all__ = ["Rows", "Task", "labelled_rows"]
 Task = Literal["classification", "regression"]
 Index = npt.NDArray[np.int64]
 
+_FEWEST = 10  # rows that anything can be learned from
 _MOST_NUMBERS = 20  # different whole numbers that are taken for classes
 _MOST_CLASSES = 100
 _MOST_GROUPS = 12  # values of a group column; numbers are cut into quarters, texts taken together
@@ -83,6 +84,11 @@ def labelled_rows(table: Table, roles: Roles, task: str = "auto") -> Rows:
             raise TableError(f"the target {shown(roles.target)} has no value in any row")
         notes.append(f"{int((~is_there).sum()):,} rows without a label are left aside.")
         frame, target = frame[is_there], target[is_there]
+    if len(target) < _FEWEST:
+        raise TableError(
+            f"{len(target)} rows have a label; needed {_FEWEST} at least to tell which do not "
+            "belong"
+        )
     found = task_of(target, roles.target, task)
     y = _classes(target, roles.target) if found == "classification" else _numbers(target)
     if len(np.unique(y)) < 2:
@@ -91,6 +97,11 @@ def labelled_rows(table: Table, roles: Roles, task: str = "auto") -> Rows:
             "two values at least"
         )
     notes += check_features(frame[features])
+    if found == "regression" and (same := _common(y)) is not None:
+        notes.append(
+            f"Half of the rows or more have the {plain(roles.target)} {same:.4g}: a plane through "
+            "those takes all others for outliers. Audit the others alone, or use classes."
+        )
     places = np.flatnonzero(is_there)
     return Rows(
         name=table.name,
@@ -105,6 +116,12 @@ def labelled_rows(table: Table, roles: Roles, task: str = "auto") -> Rows:
         missing=missing_counts(frame[features]),
         notes=tuple(notes),
     )
+
+
+def _common(y: npt.NDArray[np.float64]) -> float | None:
+    """Return the number that half of the rows have, if there is one."""
+    values, counts = np.unique(y, return_counts=True)
+    return float(values[counts.argmax()]) if counts.max() >= len(y) / 2 else None
 
 
 def task_of(target: Series[Any], name: str, asked: str) -> Task:

@@ -180,6 +180,7 @@ def _slim(model: Pipeline) -> Pipeline:
     small = type(step)(**step.get_params(deep=False))
     seed = small.random_state
     small.random_state = int(seed) if isinstance(seed, Integral) else None
+    small.n_jobs = None
     vars(small).update({name: vars(step)[name] for name in _FITTED if name in vars(step)})
     whole = copy.copy(model)
     whole.steps = [*((it, _portable(part)) for it, part in model.steps[:-1]), (name, small)]

@@ -14,8 +14,7 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from sorr.auditing.fit import Fitted, FloatArray, fit_model
-from sorr.ranked import kth_largest
+from sorr.auditing.fit import Fitted, FloatArray, fit_model, largest
 
 __all__ = ["Position", "Resamples", "Walk", "quiet", "resample", "walk"]
 
@@ -101,118 +100,113 @@ def walk(fitted: Fitted, seed: int, jobs: int, tell: Callable[[float, str], None
     From the audit's fit the way goes down and up, each fit beginning at the last one. Up to the
     audit's choice all groups grow in its proportion; beyond, by the same share of what is left.
     """
-    groups, model = fitted.groups, fitted.model
-    sizes, chosen = np.bincount(groups), np.rint(model.m_).astype(np.int64)
-    steps = _counts(sizes, chosen)
-    place = next(i for i, counts in enumerate(steps) if np.array_equal(counts, chosen))
+    steps = _counts(np.bincount(fitted.groups), fitted.counts, _most(fitted, fitted.strata))
+    place = next(i for i, counts in enumerate(steps) if np.array_equal(counts, fitted.counts))
     rng = np.random.default_rng(seed)
     rows = _part(fitted.strata, _LARGEST_FIT, rng)
+    share = len(rows) / len(fitted.rows)
     with quiet():
         tell(0.0, "other numbers of rows left out")
-        fits: dict[int, Any] = {place: model}
+        fits: dict[int, Any] = {place: fitted.model}
         for way in (range(place - 1, -1, -1), range(place + 1, len(steps))):
-            last = model
+            last = fitted.model
             for i in way:
-                last = _refit(last, fitted, rows, steps[i] / sizes)
+                last = _refit(last, fitted, rows, np.rint(steps[i] * share))
                 fits[i] = last
+        losses = [fits[i].row_losses(fitted.X, fitted.rows.y) for i in range(len(steps))]
+        masks = [largest(it, fitted.groups, step) for it, step in zip(losses, steps, strict=True)]
         tell(0.5, "errors on rows held out")
-        errors = _validate(fitted, [counts / sizes for counts in steps], rng, jobs)
-    positions = tuple(_position(fitted, fits[i], steps[i], *errors[i]) for i in range(len(steps)))
+        errors = _validate(fitted, masks, rng, jobs)
+    positions = tuple(
+        _position(fitted, losses[i], steps[i], masks[i], *errors[i]) for i in range(len(steps))
+    )
     return Walk(positions, place, _CURVE)
 
 
-def _counts(sizes: Index, chosen: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
+def _most(fitted: Fitted, strata: Index) -> npt.NDArray[np.int64]:
+    """Return how many rows of each group can be left out without a class that vanishes."""
+    sizes = np.bincount(strata, minlength=max(len(fitted.classes), 1))
+    return np.asarray(np.maximum((sizes.min(keepdims=True) if fitted.is_pooled else sizes) - 1, 0))
+
+
+def _counts(
+    sizes: Index, chosen: npt.NDArray[np.int64], most: npt.NDArray[np.int64]
+) -> list[npt.NDArray[np.int64]]:
     """Return how many rows of each group are left out, at each position, without repetition."""
     share = float(chosen.sum() / sizes.sum())
     furthest = min(_FURTHEST, max(0.3, 1.5 * share))
-    found: dict[tuple[int, ...], npt.NDArray[np.int64]] = {}
-    ways = [*np.linspace(0.0, furthest, _POSITIONS), share]
-    for way in sorted(ways):
+    found = {tuple(chosen.tolist()): chosen}
+    for way in np.linspace(0.0, furthest, _POSITIONS):
         if way <= share:
             counts = chosen * (way / share if share else 0.0)
         else:
             counts = chosen + (sizes - chosen) * ((way - share) / (1 - share))
-        whole = np.minimum(np.floor(counts + 1e-9).astype(np.int64), np.maximum(sizes - 1, 0))
-        whole = chosen if way == share else whole
+        whole = np.minimum(np.floor(counts + 1e-9).astype(np.int64), np.maximum(most, chosen))
         found.setdefault(tuple(whole.tolist()), whole)
     return sorted(found.values(), key=lambda counts: int(counts.sum()))
 
 
-def _refit(last: Any, fitted: Fitted, rows: Index, shares: FloatArray) -> Any:
-    """Return a fit that leaves out these shares of the groups, begun where the last one ended."""
+def _refit(last: Any, fitted: Fitted, rows: Index, counts: npt.NDArray[Any]) -> Any:
+    """Return a fit to some rows that leaves so many out, begun where the last one ended."""
     model = copy.copy(last)
-    groups = np.bincount(fitted.groups[rows], minlength=len(shares))
-    counts = np.floor(shares * groups + 1e-9).astype(int)
-    classes = fitted.classes
-    is_pooled = len(shares) == 1
-    m = int(counts[0]) if is_pooled else dict(zip(classes, counts.tolist(), strict=True))
-    model.set_params(m=m, warm_start=True, certify=False)
+    model.set_params(m=_drop(fitted, rows, counts), warm_start=True, certify=False)
     return model.fit(fitted.X[rows], fitted.rows.y[rows])
 
 
+def _drop(fitted: Fitted, rows: Index, counts: npt.NDArray[Any]) -> Any:
+    """Return how many rows of each group to leave out, as the estimator takes it."""
+    whole = np.minimum(counts, _most(fitted, fitted.strata[rows])).astype(int).tolist()
+    return whole[0] if fitted.is_pooled else dict(zip(fitted.classes, whole, strict=True))
+
+
 def _position(
-    fitted: Fitted, model: Any, counts: npt.NDArray[np.int64], error: float, kept_error: float
+    fitted: Fitted,
+    losses: FloatArray,
+    counts: npt.NDArray[np.int64],
+    dropped: npt.NDArray[np.bool_],
+    error: float,
+    kept_error: float,
 ) -> Position:
-    losses = model.row_losses(fitted.X, fitted.rows.y)
-    dropped = largest(losses, fitted.groups, counts)
     cuts, curves = [], []
     for group in range(len(counts)):
         ordered = -np.sort(-losses[fitted.groups == group])
         curves.append(ordered[np.rint(_CURVE * (len(ordered) - 1)).astype(int)])
         cuts.append(ordered[counts[group] - 1] if counts[group] else np.nan)
-    if model is fitted.model:
-        dropped = fitted.dropped
-    return Position(
-        counts,
-        float(counts.sum() / len(losses)),
-        dropped,
-        np.array(cuts),
-        np.array(curves),
-        error,
-        kept_error,
-    )
-
-
-def largest(
-    losses: FloatArray, groups: Index, counts: npt.NDArray[np.int64]
-) -> npt.NDArray[np.bool_]:
-    """Return which rows have the largest losses of their group; of equal ones the first do."""
-    found = np.zeros(len(losses), dtype=bool)
-    for group, count in enumerate(counts.tolist()):
-        if count == 0:
-            continue
-        rows = np.flatnonzero(groups == group)
-        values = losses[rows]
-        level = float(kth_largest(values, count))
-        above = values > level
-        found[rows[above]] = True
-        found[rows[np.flatnonzero(values == level)[: count - int(above.sum())]]] = True
-    return found
+    share = float(counts.sum() / len(losses))
+    return Position(counts, share, dropped, np.array(cuts), np.array(curves), error, kept_error)
 
 
 def _validate(
-    fitted: Fitted, shares: Sequence[FloatArray], rng: np.random.Generator, jobs: int
+    fitted: Fitted, masks: Sequence[npt.NDArray[np.bool_]], rng: np.random.Generator, jobs: int
 ) -> list[tuple[float, float]]:
     """Return the errors at each position, of rows that the fits have not seen."""
     rows = _part(fitted.strata, _VALIDATED, rng)
     fold = _folds(fitted.strata[rows], rng)
-    tasks = (delayed(_hold_out)(fitted, rows, fold == i, shares) for i in range(_FOLDS))
+    folds = [i for i in range(_FOLDS) if (fold == i).any()]
+    tasks = (delayed(_hold_out)(fitted, rows, fold == i, masks) for i in folds)
     wrong = np.concatenate(Parallel(n_jobs=jobs, prefer="threads")(tasks), axis=1)
-    order = np.concatenate([np.flatnonzero(fold == i) for i in range(_FOLDS)])
+    order = np.concatenate([np.flatnonzero(fold == i) for i in folds])
     kept = ~fitted.dropped[rows[order]]
     return [(float(it.mean()), float(it[kept].mean())) for it in wrong]
 
 
 def _hold_out(
-    fitted: Fitted, rows: Index, is_out: npt.NDArray[np.bool_], shares: Sequence[FloatArray]
+    fitted: Fitted,
+    rows: Index,
+    is_out: npt.NDArray[np.bool_],
+    masks: Sequence[npt.NDArray[np.bool_]],
 ) -> FloatArray:
-    """Return how wrong each held-out row is predicted, at each position."""
+    """Return how wrong each held-out row is predicted, at each position.
+
+    A fit leaves out as many rows as are suspects among those it has, whichever they are.
+    """
     inside, outside = rows[~is_out], rows[is_out]
     model = clone(fitted.model).set_params(m=0, certify=False)
     model.fit(fitted.X[inside], fitted.rows.y[inside])
     given, found = fitted.rows.y[outside], []
-    for share in shares:
-        model = _refit(model, fitted, inside, share)
+    for mask in masks:
+        counts = np.bincount(fitted.groups[inside], mask[inside], minlength=len(fitted.counts))
+        model = _refit(model, fitted, inside, counts)
         predicted = model.predict(fitted.X[outside])
         is_class = bool(fitted.classes)
         found.append(predicted != given if is_class else np.abs(predicted - given))
@@ -221,11 +215,12 @@ def _hold_out(
 
 def _folds(strata: Index, rng: np.random.Generator) -> Index:
     """Return the fold of each row, even in all strata; a row alone in its own is never held out."""
-    fold = np.full(len(strata), -1)
+    fold, begin = np.full(len(strata), -1), 0
     for stratum in np.unique(strata):
         rows = rng.permutation(np.flatnonzero(strata == stratum))
         if len(rows) > 1:
-            fold[rows] = np.arange(len(rows)) % _FOLDS
+            fold[rows] = (begin + np.arange(len(rows))) % _FOLDS
+            begin += len(rows)
     return fold
 
 
@@ -270,17 +265,22 @@ def _half(strata: Index, rng: np.random.Generator) -> Index:
 
 def _judge(fitted: Fitted, half: Index) -> npt.NDArray[np.bool_]:
     """Return which of all rows are left out by a fit to some of them."""
-    rows, m = fitted.rows, fitted.m
-    if isinstance(m, int) and m:
-        m = max(1, round(m * len(half) / len(rows)))
-    seed = fitted.model.random_state
-    X, y = fitted.X[half], rows.y[half]
-    model = fit_model(X, y, rows.task, m, seed, 1, certify=False, n_starts=_STARTS)
-    groups = fitted.groups
-    shares = model.m_ / np.bincount(groups[half])
-    losses = model.row_losses(fitted.X, rows.y)
-    counts = np.floor(shares * np.bincount(groups) + 1e-9).astype(np.int64)
-    return largest(losses, groups, counts)
+    rows, groups, m = fitted.rows, fitted.groups, fitted.m
+    sizes, inside = np.bincount(groups), np.bincount(groups[half])
+    if m != "auto":
+        m = _drop(fitted, half, np.rint(fitted.counts * inside / sizes))
+    model = fit_model(
+        fitted.X[half],
+        rows.y[half],
+        rows.task,
+        m,
+        fitted.model.random_state,
+        1,
+        certify=False,
+        n_starts=_STARTS,
+    )
+    counts = fitted.counts if m != "auto" else np.rint(model.m_ * sizes / inside).astype(np.int64)
+    return largest(model.row_losses(fitted.X, rows.y), groups, counts)
 
 
 @contextmanager

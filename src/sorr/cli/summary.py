@@ -53,12 +53,14 @@ def _sentences(found: dict[str, Any]) -> list[str]:
     low, high = found["share_over_resamples"]
     plainly, robustly = (_error(found, kind) for kind in ("plain", "robust"))
     lines = [
-        f"{found['table']}: {found['rows']:,} rows, {found['columns']:,} columns to learn "
+        f"{found['table']}: {found['rows']:,} rows, {_columns(found['columns'])} to learn "
         f"{found['target']} from ({found['task']}).",
         f"{_suspect(found['suspects'])} left out: {found['share']:.1%} of all, and {low:.1%} to "
         f"{high:.1%} in fits to halves of them.",
         _first_sentences(found["choice"], _LONGEST_CHOICE),
-        f"Error on held-out rows that were kept: {robustly}; of a plain fit: {plainly}.",
+        f"Error on held-out rows that were kept: {robustly}; of a plain fit: {plainly}. On all "
+        f"held-out rows, as labelled: {_error(found, 'robust_on_all')} and "
+        f"{_error(found, 'plain_on_all')}.",
     ]
     if planted := found.get("planted"):
         lines.append(
@@ -66,6 +68,10 @@ def _sentences(found: dict[str, Any]) -> list[str]:
             "among the suspects."
         )
     return lines
+
+
+def _columns(count: int) -> str:
+    return "1 column" if count == 1 else f"{count:,} columns"
 
 
 def _suspect(count: int) -> str:

@@ -91,7 +91,9 @@ class OutlierShare:
         if self.regime_ is Regime.TOO_FEW_ROWS:
             return f"{self.regime_.sentence[0].upper()}{self.regime_.sentence[1:]}."
         lines = [
-            f"{label}: {rate:.1%} of the rows with this label ({count:.0f}) seem wrong, "
+            f"{label}: too few rows to tell"
+            if (low, high) == (0.0, 1.0)
+            else f"{label}: {rate:.1%} of the rows with this label ({count:.0f}) seem wrong, "
             f"between {low:.1%} and {high:.1%}"
             for label, rate, count, (low, high) in zip(
                 self.classes_.tolist(), self.rate_, self.count_, self.interval_, strict=True
@@ -239,15 +241,18 @@ def _assemble(
         return np.asarray((far + near * share) / np.maximum(given, 1e-300))
 
     upper = share_bounds(verdict.bounds, near)
-    share = np.minimum(verdict.wrong / np.maximum(near, 1e-300), upper)
+    tiny = sizes < _FEWEST
+    upper = np.where(tiny, 1.0, upper)
+    share = np.where(tiny, 0.0, np.minimum(verdict.wrong / np.maximum(near, 1e-300), upper))
     if verdict.regime is Regime.MISFIT:
         low, high = np.zeros(K), upper
     else:
         reach = _WIDTH * share_errors(verdict.noise, verdict.spread, near) + _SLACK
         low, high = share - reach, np.minimum(share + reach, upper)
+        high = np.where(tiny, 1.0, high)
     is_estimate = drop == "estimate"
     counts = near * share if is_estimate else choose_counts(evidence, verdict, n_jobs)
-    counts = np.minimum(np.where(sizes < _FEWEST, 0.0, counts), _MOST * near)
+    counts = np.minimum(np.where(tiny, 0.0, counts), _MOST * near)
     whole = bool(np.all(mass % 1 == 0))
     counts = np.round(counts) if whole else counts
     trimmed = _trim(evidence, verdict, counts)
