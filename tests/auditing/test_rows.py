@@ -100,7 +100,9 @@ def test_rare_groups_are_taken_together():
 
 
 def test_a_number_that_half_of_the_rows_have_is_noted():
-    frame = pd.DataFrame({"x": np.arange(60.0) % 7, "spent": np.maximum(np.arange(60) - 40.0, 0)})
+    frame = pd.DataFrame(
+        {"x": np.arange(60.0) % 7, "spent": np.maximum(np.arange(60) - 40, 0) * 1.5}
+    )
     assert any("have the spent 0" in note for note in rows(frame, "spent").notes)
     assert not any("have the" in note for note in rows(frame.tail(25), "spent").notes)
 

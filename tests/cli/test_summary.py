@@ -66,7 +66,10 @@ def test_it_says_what_was_read_what_is_suspect_and_how_sure_that_is():
         "1 row is suspect and was left out: 1.0% of all, and 0.5% to 2.0% in fits to halves of "
         "them."
     )
-    assert lines[3] == "Error on held-out rows that were kept: 4.5%; of a plain fit: 12.3%."
+    assert lines[3] == (
+        "Error on held-out rows that were kept: 4.5%; of a plain fit: 12.3%. "
+        "On all held-out rows, as labelled: 15.0% and 20.0%."
+    )
     words = [line.split() for line in lines]
     assert ["yes", "700", "1", "0.1%"] in words
     assert ["row", "id", "given", "suggested", "wrong", "again", "reason"] in words
@@ -120,7 +123,7 @@ def test_warnings_and_known_wrong_labels_are_told():
 
 def test_numbers_are_told_as_numbers():
     row = SUSPECT | {"given": 12.3456789, "suggested": 3.0, "flip_posterior": math.nan}
-    errors = {"plain": 1234.5678, "robust": 2.0}
+    errors = {"plain": 1234.5678, "robust": 2.0, "plain_on_all": 9.0, "robust_on_all": 7.0}
     text = shown({"task": "regression", "held_out_error": errors, "dropped": {}}, [row], None)
     assert "Error on held-out rows that were kept: 2; of a plain fit: 1235." in text
     words = [line.split() for line in text.splitlines()]
