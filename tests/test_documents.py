@@ -27,6 +27,8 @@ def examples(page):
 def test_the_examples_of_a_page_print_what_it_says(page):
     if "from sorr.plots import" in page.read_text(encoding="utf-8"):
         pytest.importorskip("matplotlib").use("Agg")
+    if "import pandas" in page.read_text(encoding="utf-8"):
+        pytest.importorskip("pandas", reason="tables are an extra")
     names: dict[str, object] = {}
     for code, expected in examples(page):
         printed = io.StringIO()
