@@ -6,8 +6,16 @@ pytest.importorskip("pandas", reason="tables are an extra")
 import pandas as pd
 
 import sorr
+from sorr.auditing import variations
 from sorr.auditing.table import TableError
 from tests.auditing.tables import mixed
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    """Make audits short: here it does not matter how much is tried besides the fit."""
+    for name, number in (("_RESAMPLES", 2), ("_POSITIONS", 3), ("_FOLDS", 2)):
+        monkeypatch.setattr(variations, name, number)
 
 
 def found(*arguments, **options):
