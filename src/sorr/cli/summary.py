@@ -121,8 +121,11 @@ def _suspects(report: AuditReport, width: int) -> Table:
         columns["id"] = [shortened(it["id"], _WIDEST) for it in records]
     for name in ("given", "suggested"):
         columns[name] = [_label(it[name]) for it in records]
-    for title, name in (("wrong", "flip_posterior"), ("again", "dropped_share")):
-        shares = [_percent(it[name]) for it in records]
+    for title, name, say in (
+        ("wrong", "flip_posterior", _chance),
+        ("again", "dropped_share", _percent),
+    ):
+        shares = [say(it[name]) for it in records]
         if any(shares):
             columns[title] = shares
     taken = sum(max(map(len, (title, *cells))) + 2 for title, cells in columns.items())
@@ -152,6 +155,11 @@ def _label(value: Any) -> str:
 
 def _percent(share: float) -> str:
     return "" if share != share else f"{share:.0%}"
+
+
+def _chance(probability: float) -> str:
+    """Return a probability without more digits than anyone should trust."""
+    return ">99%" if probability > 0.99 else _percent(probability)
 
 
 def _table() -> Table:
