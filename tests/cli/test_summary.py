@@ -146,3 +146,7 @@ def test_cells_are_text_and_neither_markup_nor_orders_to_the_terminal(terminal):
     assert "\x1b]0" not in text
     assert "\x1b[31m" not in text
     assert "\x07" not in text
+
+
+def test_no_probability_is_told_as_certain():
+    assert ">99%" in shown({}, [SUSPECT | {"flip_posterior": 0.9999}]).split()
