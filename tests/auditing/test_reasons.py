@@ -96,3 +96,6 @@ def test_where_most_rows_fit_exactly_errors_are_not_counted_in_typical_ones():
     frame["price"] = np.where(frame.index < 10, frame["size"], 0.0)
     _, texts = sentences(frame, "price", 10)
     assert all("most rows fit exactly" in text for text in texts)
+    fitted = fit_rows(rows(frame, "price"), m=10)
+    chosen = np.arange(50, 60)  # which are predicted without any error
+    assert np.isinf(suggestions(fitted, judge(fitted, 0, 1), chosen).sure).all()

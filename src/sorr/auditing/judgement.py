@@ -101,7 +101,7 @@ def suggestions(fitted: Fitted, judgement: Judgement, rows: npt.NDArray[np.intp]
     if not fitted.classes:
         predicted, scale = model.predict(X), typical_error(fitted)
         off = np.abs(predicted - fitted.rows.y[rows])
-        return Suggestions(predicted, off / scale if scale else off * np.inf, nothing)
+        return Suggestions(predicted, off / scale if scale else np.full(len(rows), np.inf), nothing)
     p, given = model.predict_proba(X), fitted.strata[rows]
     likely = p.copy()
     if isinstance(judgement.share, OutlierShare):
