@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -198,3 +199,26 @@ def test_how_many_numbers_are_wrong_is_found_out():
     assert report.suspects["flip_posterior"].head(12).min() > 0.9
     assert report.choice == report.fitted.share.sentence
     assert f"{len(report.suspects)} of 300 rows" in report.to_html()
+
+
+def test_a_robust_fit_that_is_worse_is_warned_about(robots):
+    positions = list(robots.walk.positions)
+    positions[0] = replace(positions[0], kept_error=0.01)
+    worse = replace(robots, walk=replace(robots.walk, positions=tuple(positions)))
+    assert worse.errors[0] < worse.errors[1]
+    assert any("worse than the plain one" in text for text in worse.warnings)
+    assert not any("worse than the plain one" in text for text in robots.warnings)
+
+
+def test_rows_as_suspect_as_those_left_out_are_noted():
+    rng = np.random.default_rng(0)
+    kind = rng.choice(["p", "q"], 200)
+    y = np.where((kind == "p") ^ (rng.random(200) < 0.1), "yes", "no")
+    report = audit_table(table(pd.DataFrame({"kind": kind, "y": y})), "y", m=4)
+    assert len(report.suspects) == 4
+    (note,) = [it for it in report.notes if "as suspect as" in it]
+    losses = report.fitted.model.losses_
+    level = losses[report.fitted.dropped].min()
+    assert note.startswith(
+        f"{(losses == level).sum() - (losses[report.fitted.dropped] == level).sum()} "
+    )

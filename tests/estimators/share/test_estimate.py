@@ -315,3 +315,11 @@ def test_as_many_rows_as_seem_wrong_are_dropped_where_that_is_asked_for():
     assert model.outlier_mask_.sum() == share.drop_.sum()
     with pytest.raises(ValueError, match="drop='all' is not known; needed one of 'auto', 'est"):
         estimate_outlier_share(X, y, drop="all")
+
+
+def test_of_a_class_of_few_rows_nothing_is_told():
+    X, y, _ = planted(600, low=0.1, high=0.1)
+    X, y = np.vstack([X, X[:3]]), np.append(y, [2, 2, 2])
+    share = estimate_outlier_share(X, y, random_state=0)
+    assert (share.rate_[2], share.drop_[2], *share.interval_[2]) == (0.0, 0, 0.0, 1.0)
+    assert "2: too few rows to tell" in share.sentence
