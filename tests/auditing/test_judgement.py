@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -78,3 +80,15 @@ def test_a_group_that_is_left_out_far_more_often_is_named():
 )
 def test_groups_that_do_not_differ_by_much_are_not_warned_about(strata):
     assert unevenness("group", strata) is None
+
+
+def test_the_class_that_others_are_mistaken_for_is_suggested():
+    fitted = fit_rows(rows(three_classes()), m=0.05)
+    judgement = judge(fitted, 0, 1)
+    chosen = np.flatnonzero(fitted.rows.y == "c")
+    for source in (0, 1):  # labels c are those of one class alone, says the estimate
+        flips = np.eye(3)
+        flips[source, 2], flips[source, source] = 0.3, 0.7
+        share = replace(judgement.share, flip_rate_=flips)
+        found = suggestions(fitted, replace(judgement, share=share), chosen)
+        assert set(found.labels) == {"ab"[source]}

@@ -7,7 +7,7 @@ import pandas as pd
 
 from sorr.auditing.columns import Roles
 from sorr.auditing.rows import labelled_rows, task_of
-from sorr.auditing.table import TableError
+from sorr.auditing.table import Table, TableError
 from tests.auditing.tables import mixed, rows, table
 
 
@@ -60,6 +60,13 @@ def test_rows_without_a_label_are_left_aside_and_the_others_keep_their_numbers()
     assert found.ids[0] == frame["noise"][1]
     assert found.frame["age"][0] == frame["age"][1]
     assert "2 rows without a label are left aside." in found.notes
+
+
+def test_rows_of_a_sample_keep_the_numbers_they_have_in_the_file():
+    frame = mixed(n=40)
+    frame.loc[0, "y"] = None
+    sample = Table(frame, np.arange(40) * 3 + 1, None, 200, (), "a sample")
+    assert labelled_rows(sample, Roles("y")).numbers.tolist() == list(range(4, 121, 3))
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from sorr.auditing.table.problems import TableError, listed, shown
+from sorr.auditing.table.problems import TableError, close_names, listed, shown
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -62,9 +61,7 @@ class Roles:
 
 
 def _no_such(name: str, columns: Sequence[str]) -> str:
-    folded = {column.casefold(): column for column in reversed(columns)}
-    close = [folded[it] for it in difflib.get_close_matches(name.casefold(), folded, n=3)]
-    if close:
+    if close := close_names(name, columns):
         return f"there is no such column; did you mean {' or '.join(map(shown, close))}?"
     return f"there is no such column; there are {listed(columns)}"
 

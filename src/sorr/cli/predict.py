@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -143,9 +142,9 @@ def _check_columns(path: Path, needed: Sequence[str], table: Table) -> None:
 
 
 def _named(name: str, table: Table) -> str:
+    from sorr.auditing.table.problems import close_names
     from sorr.auditing.table.problems import shown as quoted
 
-    folded = {str(column).casefold(): str(column) for column in table.frame.columns}
-    close = [folded[it] for it in get_close_matches(name.casefold(), folded)]
+    close = close_names(name, table.frame.columns)
     hint = f" (there is {' and '.join(map(quoted, close))})" if close else ""
     return f"{quoted(name)}{hint}"

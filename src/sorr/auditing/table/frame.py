@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sorr.auditing.table.problems import TableError, listed, shown
+from sorr.auditing.table.problems import TableError, close_names, listed, shown
 from sorr.auditing.table.survey import Index
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def known_columns(asked: Iterable[str], names: Sequence[str], file: str) -> list
     there = set(names)
     absent = [name for name in found if name not in there]
     if absent:
-        close = difflib.get_close_matches(absent[0], names, n=3)
+        close = close_names(absent[0], names)
         hint = f"did you mean {listed(close)}?" if close else f"there are {listed(names)}"
         raise TableError(f"{shown(file)} has no column {listed(absent)}; {hint}")
     return found

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["TableError", "listed", "plain", "shown"]
+__all__ = ["TableError", "close_names", "listed", "plain", "shown"]
 
 _MOST_LISTED = 8
 
@@ -51,3 +52,15 @@ def listed(values: Sequence[Any]) -> str:
     more = len(values) - _MOST_LISTED
     named = ", ".join(map(shown, values[:_MOST_LISTED]))
     return f"{named} and {more} more" if more > 0 else named
+
+
+def close_names(name: str, names: Iterable[str]) -> list[str]:
+    """Return up to three names that may be meant by another, whatever their case.
+
+    Examples
+    --------
+    >>> close_names("LABLE", ["Label", "age", "label 2"])
+    ['Label', 'label 2']
+    """
+    folded = {str(it).casefold(): str(it) for it in reversed(list(names))}  # of twins, the first
+    return [folded[it] for it in difflib.get_close_matches(name.casefold(), folded, n=3)]
