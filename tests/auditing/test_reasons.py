@@ -89,6 +89,9 @@ def test_a_reason_says_what_the_model_says_and_how_sure_it_is():
     assert texts[0].startswith(f"The model says {other[0]} (over 99%); against {given[0]} speak")
     assert texts[1].startswith(f"It lies far from all other rows. The model says {other[1]} (60%)")
     assert texts[2].startswith(f"The model says {given[2]} too (93%); for {other[2]} speak")
+    unsure = Suggestions(other[:1], np.array([0.4]), np.array([0.3]))  # of three classes or more
+    (text,) = reasons(fitted, chosen[:1], unsure, np.array([False]))
+    assert text.startswith(f"The model says {other[0]} (40%); against {given[0]} speak")
 
 
 def test_where_most_rows_fit_exactly_errors_are_not_counted_in_typical_ones():
