@@ -1,6 +1,12 @@
-"""Examples in docstrings that need what is not installed are left out."""
+"""One thread for each test process, and no docstring examples of packages that are missing."""
 
+import os
 from importlib.util import find_spec
+
+# Tests run in parallel processes and on small matrices: more threads only get in each other's way.
+# NumPy reads this once, when it is imported; the worker processes of pytest inherit it.
+for _library in ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 _NEEDS = {
     "src/sorr/plots/*": "matplotlib",
