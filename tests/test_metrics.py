@@ -14,7 +14,6 @@ from sorr.metrics import (
     arguments,
     average_precision,
     class_wise_error,
-    set_accuracy,
     topk_accuracy,
     topk_multilabel_accuracy,
 )
@@ -50,14 +49,14 @@ def slow_accuracy(y, scores, k, weight):
     return right / weight.sum()
 
 
-def slow_precision(y, scores, weight, is_strict):
+def slow_precision(y, scores, weight):
     total = 0.0
     for truth, row, mass in zip(y, scores, weight, strict=True):
         rank = {label: i + 1 for i, label in enumerate(ranking(row))}
         true = np.flatnonzero(truth).tolist()
         share = 0.0
         for j in true:
-            above = [t for t in true if rank[t] < rank[j] or (rank[t] == rank[j] and not is_strict)]
+            above = [t for t in true if rank[t] <= rank[j]]
             share += len(above) / rank[j] / len(true)
         total += mass * (share if true else 1.0)
     return total / weight.sum()
@@ -75,10 +74,8 @@ def test_topk_multilabel_accuracy_is_that_of_a_slow_loop(problem):
 @given(problems())
 def test_average_precision_is_that_of_a_slow_loop(problem):
     y, scores, _, weight = problem
-    for formula in ("usual", "literal"):
-        found = average_precision(y, scores, formula=formula, sample_weight=weight)
-        slow = slow_precision(y, scores, weight, formula == "literal")
-        assert found == pytest.approx(slow, abs=1e-12)
+    found = average_precision(y, scores, sample_weight=weight)
+    assert found == pytest.approx(slow_precision(y, scores, weight), abs=1e-12)
 
 
 @given(problems(), st.data())
@@ -104,29 +101,6 @@ def test_topk_accuracy_is_that_of_a_slow_loop(problem, data):
 
 
 @given(problems(), st.data())
-def test_set_accuracy_is_that_of_a_slow_loop(problem, data):
-    y, _, _, weight = problem
-    sets = st.lists(st.integers(0, 1), min_size=y.size, max_size=y.size)
-    guess = np.array(data.draw(sets)).reshape(y.shape)
-    slow = 0.0
-    for truth, row, mass in zip(y, guess, weight, strict=True):
-        true, found = set(np.flatnonzero(truth).tolist()), set(np.flatnonzero(row).tolist())
-        slow += mass * (true <= found or found <= true)
-    found = set_accuracy(y, guess, sample_weight=weight)
-    assert found == pytest.approx(slow / weight.sum(), abs=1e-12)
-
-
-@given(problems())
-def test_the_accuracy_of_scores_is_that_of_the_sets_they_predict(problem):
-    y, scores, k, weight = problem
-    guess = np.zeros_like(y)
-    for row, chosen in zip(guess, scores, strict=True):
-        row[ranking(chosen)[:k]] = 1
-    by_scores = topk_multilabel_accuracy(y, scores, k=k, sample_weight=weight)
-    assert set_accuracy(y, guess, sample_weight=weight) == by_scores
-
-
-@given(problems(), st.data())
 def test_class_wise_error_is_that_of_a_slow_loop(problem, data):
     _, _, _, weight = problem
     n = len(weight)
@@ -148,12 +122,10 @@ def test_every_form_of_an_indicator_gives_the_same(problem):
     first = (
         topk_multilabel_accuracy(y, scores, k=k),
         average_precision(y, scores),
-        set_accuracy(y, 1 - y),
     )
     for form in FORMS:
         assert topk_multilabel_accuracy(form(y), scores, k=k) == first[0]
         assert average_precision(form(y), scores) == first[1]
-        assert set_accuracy(form(y), form(1 - y)) == first[2]
 
 
 @given(problems())
@@ -167,7 +139,6 @@ def test_rows_in_parts_are_the_rows_as_a_whole(problem):
         return (
             topk_multilabel_accuracy(y, scores, k=k, sample_weight=weight),
             average_precision(y, scores, sample_weight=weight),
-            set_accuracy(y, y[:, ::-1], sample_weight=weight),
             *topk_accuracy(index, scores, k, classes=classes, sample_weight=weight),
         )
 
@@ -200,12 +171,6 @@ def test_average_precision_is_scikit_learns_without_ties():
     assert average_precision(y, scores, sample_weight=weight) == pytest.approx(theirs, abs=1e-12)
 
 
-def test_the_printed_formula_is_nonsense_for_single_labels():
-    y = np.eye(4, dtype=int)
-    assert average_precision(y, y) == 1.0
-    assert average_precision(y, y, formula="literal") == 0.0
-
-
 def test_tied_labels_rank_in_their_order():
     y, tied = [[1, 0, 0], [0, 0, 1]], np.zeros((2, 3))
     assert topk_multilabel_accuracy(y, tied, k=1) == 0.5
@@ -219,7 +184,6 @@ def test_rows_with_no_label_or_all_labels_are_right():
     y, scores = [[0, 0, 0], [1, 1, 1]], [[1, 2, 3], [3, 2, 1]]
     assert topk_multilabel_accuracy(y, scores, k=2) == 1.0
     assert average_precision(y, scores) == 1.0
-    assert average_precision(y[:1], scores[:1], formula="literal") == 1.0
 
 
 def test_topk_accuracy_is_scikit_learns_without_ties():
@@ -241,7 +205,7 @@ def test_every_prediction_outside_of_the_classes_is_wrong():
 
 
 def test_the_room_is_there():
-    assert sorr.metrics.set_accuracy is set_accuracy
+    assert sorr.metrics.average_precision is average_precision
     assert "metrics" in dir(sorr)
 
 
@@ -277,8 +241,6 @@ def test_a_million_rows_take_a_moment_and_modest_memory():
             "negative",
         ),
         (lambda: average_precision(np.empty((0, 3)), np.empty((0, 3))), ValueError, r"\(0, 3\)"),
-        (lambda: average_precision([[1, 0]], [[1, 2]], formula="strict"), ValueError, "'literal'"),
-        (lambda: set_accuracy([[1, 0]], [[1, 0, 0]]), ValueError, "y_pred has shape"),
         (lambda: topk_accuracy([0, 2], np.zeros((2, 3)), 1), ValueError, "pass classes"),
         (lambda: topk_accuracy([0, 1, 2], np.zeros((3, 3))), ValueError, "k=3 classes"),
         (

@@ -6,32 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import sparse
 
 import sorr
 from sorr.datasets import (
     MNIST_FLIPS,
     flip_by_transition,
-    flip_labels,
     flip_pairs,
     flip_symmetric,
 )
 
 rates = st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0])
 digits = st.lists(st.integers(0, 9), max_size=60).map(lambda some: np.array([*range(10), *some]))
-shapes = st.tuples(st.integers(1, 8), st.integers(1, 6))
-FORMS = [np.asarray, sparse.csr_array, sparse.csr_matrix, sparse.coo_array]
-
-
-@st.composite
-def indicators(draw):
-    n, labels = draw(shapes)
-    entries = st.lists(st.integers(0, 1), min_size=n * labels, max_size=n * labels)
-    return np.array(draw(entries)).reshape(n, labels)
-
-
-def dense(matrix):
-    return matrix.toarray() if sparse.issparse(matrix) else matrix
 
 
 @given(digits, rates, st.integers(0, 5))
@@ -105,46 +90,10 @@ def test_a_transition_may_name_classes_that_are_not_there():
     assert noisy.tolist() == ["long", "a"]
 
 
-@given(indicators(), rates, rates, st.integers(0, 5))
-def test_labels_are_dropped_and_added_in_exact_numbers_in_every_form(y, drop, add, seed):
-    first = flip_labels(y, drop=drop, add=add, random_state=seed)
-    n_present = int(y.sum())
-    assert first.wrong[y == 1].sum() == int(drop * n_present)
-    assert first.wrong[y == 0].sum() == int(add * (y.size - n_present))
-    np.testing.assert_array_equal(first.y != y, first.wrong)
-    for form in FORMS:
-        noisy, wrong = flip_labels(form(y), drop=drop, add=add, random_state=seed)
-        np.testing.assert_array_equal(dense(noisy), first.y)
-        np.testing.assert_array_equal(dense(wrong), first.wrong)
-        assert sparse.issparse(noisy) == sparse.issparse(wrong) == sparse.issparse(form(y))
-        assert wrong.dtype == bool
-        assert noisy.dtype == y.dtype
-
-
-def test_added_labels_fall_everywhere_alike():
-    y = np.random.default_rng(0).random((2000, 10)) < 0.3
-    wrong = flip_labels(y, add=0.2, random_state=1).wrong
-    assert not wrong[y].any()
-    by_label = wrong.sum(axis=0) / (~y).sum(axis=0)
-    by_rows = [part.sum() for part in np.split(wrong, 10)] / np.sum(~y, axis=1).reshape(10, -1).sum(
-        1
-    )
-    np.testing.assert_allclose([by_label, by_rows], 0.2, atol=0.055)  # five standard deviations
-
-
-def test_a_large_sparse_indicator_stays_sparse():
-    places = np.random.default_rng(0).integers(20_000, size=(2, 400))
-    y = sparse.coo_array((np.ones(400, dtype=bool), places), shape=(20_000, 20_000)).tocsr()
-    noisy, wrong = flip_labels(y, drop=0.5, add=1e-6, random_state=0)
-    assert wrong.nnz == y.nnz // 2 + int(1e-6 * (20_000**2 - y.nnz))
-    assert abs(noisy.astype(int) - y.astype(int)).sum() == wrong.nnz
-
-
 CALLS = {
     "pairs": lambda y, seed: flip_pairs(y, {0: 1, 1: 0}, 0.5, seed),
     "symmetric": lambda y, seed: flip_symmetric(y, 0.5, seed),
     "transition": lambda y, seed: flip_by_transition(y, np.full((3, 3), 1 / 3), seed),
-    "labels": lambda y, seed: flip_labels(np.eye(3)[y], drop=0.3, add=0.3, random_state=seed),
 }
 
 
@@ -194,7 +143,7 @@ ROWS = [0, 1, 1]
         (lambda: flip_pairs(ROWS, {0: 0}, 0.5), ValueError, "its own label"),
         (lambda: flip_pairs(ROWS, {"0": 1}, 0.5), ValueError, "'0', which is not in y"),
         (lambda: flip_pairs(ROWS, {0: 7}, 0.5), ValueError, "7, which is not in y"),
-        (lambda: flip_pairs([[0, 1]], {0: 1}, 0.5), ValueError, "flip_labels"),
+        (lambda: flip_pairs([[0, 1]], {0: 1}, 0.5), ValueError, "one class for each row, in one"),
         (lambda: flip_pairs([], {0: 1}, 0.5), ValueError, r"shape \(0,\)"),
         (lambda: flip_symmetric([np.nan, 1.0], 0.5), ValueError, "NaN"),
         (lambda: flip_symmetric(["a", "a"], 0.5), ValueError, "one class only, 'a'"),
@@ -204,11 +153,6 @@ ROWS = [0, 1, 1]
         (lambda: flip_by_transition(ROWS, np.full((2, 2), np.nan)), ValueError, "NaN"),
         (lambda: flip_by_transition(ROWS, np.eye(2), classes=[0, 2]), ValueError, "holds 1"),
         (lambda: flip_by_transition(ROWS, np.eye(2), classes=[0, 0]), ValueError, "more than once"),
-        (lambda: flip_labels([[0, 2]], drop=0.1), ValueError, "other than 0 and 1"),
-        (lambda: flip_labels([[0, np.nan]], drop=0.1), ValueError, "other than 0 and 1"),
-        (lambda: flip_labels([0, 1], drop=0.1), ValueError, "flip_pairs"),
-        (lambda: flip_labels([[0, 1]], drop=-0.1), ValueError, "drop=-0.1"),
-        (lambda: flip_labels([[0, 1]], add=2), ValueError, "add=2"),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_the_way_out(call, error, match):

@@ -7,7 +7,6 @@ from sorr.datasets.noise import (
     MNIST_FLIPS,
     Flipped,
     flip_by_transition,
-    flip_labels,
     flip_pairs,
     flip_symmetric,
 )
@@ -30,7 +29,6 @@ __all__ = [
     "Flipped",
     "Gaussian",
     "flip_by_transition",
-    "flip_labels",
     "flip_pairs",
     "flip_symmetric",
     "load_australian",

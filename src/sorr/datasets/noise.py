@@ -13,13 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 __all__ = [
     "MNIST_FLIPS",
     "Flipped",
     "flip_by_transition",
-    "flip_labels",
     "flip_pairs",
     "flip_symmetric",
 ]
@@ -166,62 +164,6 @@ def flip_by_transition(
     return Flipped(names[noisy], noisy != index)
 
 
-def flip_labels(
-    y: Any, *, drop: float = 0.0, add: float = 0.0, random_state: RandomState = None
-) -> Flipped:
-    """Take away a share of the labels that are there, and add a share of those that are not.
-
-    Parameters
-    ----------
-    y : array-like or sparse matrix of shape (n_samples, n_labels)
-        The indicator of the right labels, 0 and 1 only.
-    drop : float, default=0.0
-        The share of all present labels that become absent, from 0 to 1, rounded down to a number.
-    add : float, default=0.0
-        The share of all absent labels that become present. Few labels are present as a rule: to
-        add as many as are dropped, `add` has to be smaller by that ratio.
-    random_state : int, Generator or None, default=None
-        Draws the labels: the same ones for a dense and for a sparse indicator.
-
-    Returns
-    -------
-    y : ndarray or CSR array of shape (n_samples, n_labels)
-        Of the same type of numbers; sparse if that was given.
-    wrong : ndarray or CSR array of bool of shape (n_samples, n_labels)
-
-    Examples
-    --------
-    >>> noisy = flip_labels([[1, 0, 0, 0], [1, 1, 0, 0]], drop=0.4, add=0.2, random_state=0)
-    >>> noisy.y.tolist()
-    [[1, 0, 1, 0], [1, 0, 0, 0]]
-    """
-    matrix, rng = _as_indicator(y), np.random.default_rng(random_state)
-    lost, gained = _as_rate("drop", drop), _as_rate("add", add)
-    is_sparse = sparse.issparse(y)
-    rows, columns = matrix.nonzero()
-    present = np.sort(rows.astype(np.int64) * matrix.shape[1] + columns)
-    n_absent = matrix.shape[0] * matrix.shape[1] - len(present)
-    out = rng.permutation(present)[: int(lost * len(present))]
-    places = rng.choice(n_absent, int(gained * n_absent), replace=False)
-    # the r-th absent cell comes after r others and the present cells that come before it
-    into = places + np.searchsorted(present - np.arange(len(present)), places, side="right")
-    if not is_sparse:
-        wrong = np.zeros(matrix.shape, dtype=bool)
-        wrong.flat[np.concatenate([out, into])] = True
-        return Flipped((matrix != wrong).astype(matrix.dtype), wrong)
-    kept = np.setdiff1d(present, out, assume_unique=True)
-    noisy = _from_cells(np.concatenate([kept, into]), matrix.shape, matrix.dtype)
-    return Flipped(noisy, _from_cells(np.concatenate([out, into]), matrix.shape, np.dtype(bool)))
-
-
-def _from_cells(
-    cells: npt.NDArray[np.int64], shape: tuple[int, int], dtype: np.dtype[Any]
-) -> sparse.csr_array[Any]:
-    """Return a sparse indicator that is one at these places, counted row by row."""
-    ones = np.ones(len(cells), dtype=dtype)
-    return sparse.coo_array((ones, np.divmod(cells, shape[1])), shape=shape).tocsr()
-
-
 # -- what the functions take -----------------------------------------------------------------------
 
 
@@ -237,8 +179,7 @@ def _as_vector(y: npt.ArrayLike) -> npt.NDArray[Any]:
     labels = np.asarray(y)
     if labels.ndim != 1 or labels.size == 0:
         raise ValueError(
-            f"y has shape {labels.shape}; needed one class for each row: flip_labels takes an "
-            "indicator of labels"
+            f"y has shape {labels.shape}; needed one class for each row, in one dimension"
         )
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise ValueError("y holds NaN; needed one class for each row")
@@ -281,20 +222,3 @@ def _as_transition(matrix: npt.ArrayLike, n_classes: int) -> npt.NDArray[np.floa
             "the probabilities of the labels of each class"
         )
     return transition
-
-
-def _as_indicator(y: Any) -> Any:
-    """Return an indicator as an array, or as a CSR array of our own."""
-    is_sparse = sparse.issparse(y)
-    matrix: Any = sparse.csr_array(y).copy() if is_sparse else np.asarray(y)
-    if matrix.ndim != 2 or 0 in matrix.shape:
-        raise ValueError(
-            f"y has shape {matrix.shape}; needed an indicator of shape (n_samples, n_labels): "
-            "flip_pairs and flip_symmetric take one class for each row"
-        )
-    if is_sparse:
-        matrix.sum_duplicates()
-    entries = matrix.data if is_sparse else matrix
-    if matrix.dtype.kind not in "fiub" or not np.all((entries == 0) | (entries == 1)):
-        raise ValueError("y holds entries other than 0 and 1; needed an indicator of labels")
-    return matrix

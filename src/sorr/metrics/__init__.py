@@ -5,12 +5,11 @@ predictions of our estimators; infinite scores have their rank, NaN has none. We
 """
 
 from sorr.metrics.classes import class_wise_error, topk_accuracy
-from sorr.metrics.label_sets import average_precision, set_accuracy, topk_multilabel_accuracy
+from sorr.metrics.label_sets import average_precision, topk_multilabel_accuracy
 
 __all__ = [
     "average_precision",
     "class_wise_error",
-    "set_accuracy",
     "topk_accuracy",
     "topk_multilabel_accuracy",
 ]
