@@ -13,14 +13,18 @@ pytestmark = [
 ]
 
 
+@parametrize_with_checks([RankedRangeClassifier(), RankedRangeRegressor()])
+def test_scikit_learn_finds_nothing_to_complain_about(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
 @parametrize_with_checks(
     [
-        RankedRangeClassifier(),
         RankedRangeClassifier(m="auto"),
-        RankedRangeRegressor(),
         RankedRangeRegressor(loss="absolute"),
         RankedRangeRegressor(loss="huber", k=0.9),
     ]
 )
-def test_scikit_learn_finds_nothing_to_complain_about(estimator, check):
+def test_nor_with_other_losses_and_ranks(estimator, check):
     check(estimator)

@@ -12,13 +12,18 @@ pytestmark = [
 ]
 
 
+@parametrize_with_checks([TopKMultilabelClassifier()])
+def test_scikit_learn_finds_nothing_to_complain_about(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
 @parametrize_with_checks(
     [
-        TopKMultilabelClassifier(),
         TopKMultilabelClassifier(loss="subset"),
         TopKMultilabelClassifier(loss="subset+logistic"),
         TopKMultilabelClassifier(loss="multilabel_hinge"),
     ]
 )
-def test_scikit_learn_finds_nothing_to_complain_about(estimator, check):
+def test_nor_with_other_losses(estimator, check):
     check(estimator)
