@@ -48,6 +48,17 @@ def test_a_run_measures_every_cell_once_and_writes_the_table(tmp_path):
     assert measured(tmp_path / "log") == [str(cell) for cell in cells_of(experiment)]
 
 
+def test_a_task_without_data_is_skipped_and_rows_of_it_are_drawn_all_the_same(tmp_path):
+    whole = logged(tmp_path / "whole.log")
+    pages = contents(run(whole, PLAN, tmp_path))
+    lost = replace(
+        whole, tasks=lambda plan: [replace(task, has_data=False) for task in whole.tasks(plan)]
+    )
+    assert contents(draw(lost, PLAN, tmp_path)) == pages
+    assert run(lost, PLAN, tmp_path / "elsewhere") == []
+    assert measured(tmp_path / "whole.log") == [str(cell) for cell in cells_of(whole)]
+
+
 @pytest.fixture
 def hears_interrupts():
     """Set what a shell takes away from processes in the background."""

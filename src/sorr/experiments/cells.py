@@ -85,11 +85,15 @@ class Task:
     cells : tuple of Cell
     cost : float
         About how long it takes, in any unit: for the time that is left.
+    has_data : bool
+        Whether the data it needs is on this machine. `run` skips a task without data; rows of it
+        that were measured elsewhere are drawn all the same.
     """
 
     measure: Callable[[tuple[Cell, ...]], Iterable[tuple[Cell, Measured]]]
     cells: tuple[Cell, ...]
     cost: float = 1.0
+    has_data: bool = True
 
 
 class Plan(NamedTuple):
@@ -122,7 +126,8 @@ class Experiment:
     measures : tuple of str
         The names of the values in a row.
     tasks : callable
-        Of a `Plan`: all that is to be measured.
+        Of a `Plan`: all that can be measured. The cells depend on the plan alone, not on the data
+        that is on this machine: what was measured elsewhere can be drawn here.
     view : callable
         Of the rows in the order of the tasks, the plan and a folder: writes tables and figures
         there and returns their paths. It fits nothing.

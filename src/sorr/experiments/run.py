@@ -36,6 +36,7 @@ def run(
 ) -> list[Path]:
     """Measure what is missing, then write tables and figures.
 
+    Tasks whose data is not on this machine are skipped.
     It can be stopped at any moment and started again: cells that have a row are not measured
     again. The numbers do not depend on `jobs`.
 
@@ -65,7 +66,7 @@ def run(
     file = row_file(experiment, plan, folder)
     with exclusive(file.path.parent):
         done = {_key(row) for row in file.read()}
-        tasks = experiment.tasks(plan)
+        tasks = [task for task in experiment.tasks(plan) if task.has_data]
         open_ = [replace(task, cells=_left(task, done)) for task in tasks if _left(task, done)]
         whole = sum(task.cost for task in tasks)
         reached = whole - sum(task.cost for task in open_)

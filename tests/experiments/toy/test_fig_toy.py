@@ -3,10 +3,11 @@ import csv
 import pytest
 from numpy.testing import assert_allclose
 
-from sorr.experiments import Plan, get_experiment
-from sorr.experiments.toy.data import AUTHORS, KINDS, has_file
+from sorr.experiments import Measured, Plan, get_experiment, run
+from sorr.experiments.toy import curves, fig_toy
+from sorr.experiments.toy.data import AUTHORS, KINDS, toy_rows
 from sorr.experiments.toy.models import MEASURES
-from tests.experiments.toy.fakes import rows_of
+from tests.experiments.toy.fakes import row_of, rows_of
 
 EXPERIMENT = get_experiment("fig-toy")
 
@@ -26,18 +27,55 @@ def test_no_cell_is_measured_twice():
     assert len(set(cells)) == len(cells)
 
 
+@pytest.mark.parametrize("kinds", [(), KINDS[:1], KINDS], ids=["none", "one", "both"])
+def test_only_what_has_a_file_is_measured_of_the_authors_rows(kinds, monkeypatch):
+    monkeypatch.setattr(fig_toy, "has_file", kinds.__contains__)
+    tasks = EXPERIMENT.tasks(EXPERIMENT.plan(splits=3))
+    splits = {(cell.dataset, cell.split) for task in tasks if task.has_data for cell in task.cells}
+    drawn = {(kind, i) for kind in KINDS for i in range(3)}
+    assert splits == drawn | {(kind + AUTHORS, 0) for kind in kinds}
+
+
+def test_the_cells_do_not_depend_on_the_files(monkeypatch):
+    found = []
+    for has_file in (False, True):
+        monkeypatch.setattr(fig_toy, "has_file", lambda _, has_file=has_file: has_file)
+        found.append(cells_of(EXPERIMENT.plan()))
+    assert found[0] == found[1]
+    assert {cell.dataset for cell in found[0]} == {*KINDS, *(kind + AUTHORS for kind in KINDS)}
+
+
 @pytest.mark.usefixtures("no_files")
-def test_without_files_all_rows_are_drawn():
-    assert {cell.dataset for cell in cells_of(EXPERIMENT.plan())} == set(KINDS)
+def test_a_run_without_files_measures_the_rows_that_are_drawn_by_us(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib", reason="figures are drawn with matplotlib")
+    asked = []
+
+    def measured(cells):
+        asked.extend(cells)
+        for cell in cells:
+            row = row_of(cell)
+            yield cell, Measured({name: row[name] for name in MEASURES}, row["chosen"])
+
+    monkeypatch.setattr(fig_toy, "_measure", measured)
+    plan = EXPERIMENT.plan(splits=1)
+    page, *_ = run(EXPERIMENT, plan, tmp_path)
+    assert {cell.dataset for cell in asked} == set(KINDS)
+    assert "| balanced " in page.read_text()
+    assert AUTHORS not in page.read_text()
 
 
-def test_the_authors_rows_are_measured_once_if_they_are_there():
-    present = {kind + AUTHORS for kind in KINDS if has_file(kind)}
-    splits = {(cell.dataset, cell.split) for cell in cells_of(EXPERIMENT.plan(splits=3))}
-    assert {pair for pair in splits if pair[0] not in KINDS} == {(name, 0) for name in present}
-    assert {pair for pair in splits if pair[0] in KINDS} == {
-        (k, i) for k in KINDS for i in range(3)
-    }
+@pytest.mark.usefixtures("no_files")
+def test_the_authors_numbers_are_shown_without_their_files_and_the_figure_shows_our_draw(
+    tmp_path, monkeypatch
+):
+    pytest.importorskip("matplotlib", reason="figures are drawn with matplotlib")
+    shown = []
+    monkeypatch.setattr(curves, "toy_rows", lambda name: shown.append(name) or toy_rows(name))
+    plan = Plan(("ours",), splits=1)
+    page, table, _ = EXPERIMENT.view(rows_of(EXPERIMENT.tasks(plan)), plan, tmp_path)
+    for text in (page.read_text(), table.read_text()):
+        assert all(kind + AUTHORS in text for kind in KINDS)
+    assert set(shown) == set(KINDS)
 
 
 def test_a_quick_run_needs_no_files_and_takes_few_fits():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sorr.experiments.toy.data import AUTHORS, KINDS, toy_rows
+from sorr.experiments.toy.data import AUTHORS, KINDS, has_file, toy_rows
 from sorr.experiments.toy.models import LOSSES
 from sorr.experiments.toy.panels import (
     MODEL_NAMES,
@@ -40,8 +40,12 @@ _SMALL = 0.1  # per cent, below which the axis of errors is linear
 
 
 def boundary_dataset(records: Sequence[Record], kind: str) -> str:
-    """Return the data set that lines are drawn through: the authors' if it was measured."""
-    return kind + AUTHORS if find(records, dataset=kind + AUTHORS) else kind
+    """Return the data set whose rows and lines are drawn.
+
+    It is the authors' if it was measured and their file is here, for a figure shows its rows.
+    """
+    is_measured = bool(find(records, dataset=kind + AUTHORS))
+    return kind + AUTHORS if is_measured and has_file(kind) else kind
 
 
 def draw_figure(records: Sequence[Record], k: int, bayes: dict[str, float]) -> Figure:

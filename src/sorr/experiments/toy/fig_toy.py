@@ -31,9 +31,9 @@ _COST = {  # seconds of a fit without a tangent, and of one with it
 
 
 def tasks(plan: Plan) -> list[Task]:
-    """Return all lines of a data set and a loss together; the authors' files, if there are any."""
+    """Return all lines of a data set and a loss together, the authors' files first."""
     drawn = [(kind, split) for kind in KINDS for split in range(plan.splits)]
-    files = [(kind + AUTHORS, 0) for kind in KINDS if not plan.quick and has_file(kind)]
+    files = [(kind + AUTHORS, 0) for kind in KINDS if not plan.quick]
     return [
         _task(plan, protocol, dataset, split, loss)
         for protocol in plan.protocols
@@ -55,6 +55,7 @@ def _task(plan: Plan, protocol: str, dataset: str, split: int, loss: str) -> Tas
             for setting in settings[model]
         ),
         cost=(2 + len(some)) * plain + len(some) * tangent,
+        has_data=not dataset.endswith(AUTHORS) or has_file(dataset.removesuffix(AUTHORS)),
     )
 
 
