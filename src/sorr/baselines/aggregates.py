@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
-import inspect
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, Literal, TypeAlias
 
 from sorr.estimators import RankedRangeClassifier, RankedRangeRegressor
+from sorr.estimators.base import check_choice
 from sorr.ranked import RankedRange
 
 __all__ = ["average", "average_top_k", "maximum", "median", "trimmed"]
@@ -14,14 +13,13 @@ __all__ = ["average", "average_top_k", "maximum", "median", "trimmed"]
 Estimator: TypeAlias = RankedRangeClassifier | RankedRangeRegressor
 Task: TypeAlias = Literal["classification", "regression"]
 
-_TASKS = {"classification": RankedRangeClassifier, "regression": RankedRangeRegressor}
+_TASKS: dict[str, type[Estimator]] = {
+    "classification": RankedRangeClassifier,
+    "regression": RankedRangeRegressor,
+}
 _NEARLY = 1e-8  # from one half to the fractions that stand for the middle ranks
 
 
-@overload
-def average(task: Literal["classification"] = ..., **options: Any) -> RankedRangeClassifier: ...
-@overload
-def average(task: Literal["regression"], **options: Any) -> RankedRangeRegressor: ...
 def average(task: Task = "classification", **options: Any) -> Estimator:
     """Return an estimator that minimises the average loss: ranks 1 to n.
 
@@ -44,13 +42,9 @@ def average(task: Task = "classification", **options: Any) -> Estimator:
     >>> average(loss="hinge", C=10.0)
     RankedRangeClassifier(C=10.0, loss='hinge', m=0, ranking='pooled')
     """
-    return _build("average", task, RankedRange.average(), options)
+    return _build(task, RankedRange.average(), options)
 
 
-@overload
-def maximum(task: Literal["classification"] = ..., **options: Any) -> RankedRangeClassifier: ...
-@overload
-def maximum(task: Literal["regression"], **options: Any) -> RankedRangeRegressor: ...
 def maximum(task: Task = "classification", **options: Any) -> Estimator:
     """Return an estimator that minimises the largest loss: rank 1.
 
@@ -80,17 +74,9 @@ def maximum(task: Task = "classification", **options: Any) -> Estimator:
     >>> maximum("regression", loss="absolute")
     RankedRangeRegressor(k=1, loss='absolute', m=0)
     """
-    return _build("maximum", task, RankedRange.maximum(), options)
+    return _build(task, RankedRange.maximum(), options)
 
 
-@overload
-def average_top_k(
-    k: int | float, task: Literal["classification"] = ..., **options: Any
-) -> RankedRangeClassifier: ...
-@overload
-def average_top_k(
-    k: int | float, task: Literal["regression"], **options: Any
-) -> RankedRangeRegressor: ...
 def average_top_k(k: int | float, task: Task = "classification", **options: Any) -> Estimator:
     """Return an estimator that minimises the average of the k largest losses: ranks 1 to k.
 
@@ -118,13 +104,9 @@ def average_top_k(k: int | float, task: Task = "classification", **options: Any)
     >>> average_top_k(0.5)
     RankedRangeClassifier(k=0.5, m=0, ranking='pooled')
     """
-    return _build("average_top_k", task, RankedRange.average_top(k), options)
+    return _build(task, RankedRange.average_top(k), options)
 
 
-@overload
-def median(task: Literal["classification"] = ..., **options: Any) -> RankedRangeClassifier: ...
-@overload
-def median(task: Literal["regression"], **options: Any) -> RankedRangeRegressor: ...
 def median(task: Task = "classification", **options: Any) -> Estimator:
     r"""Return an estimator that minimises the median loss: the middle rank, or the middle two.
 
@@ -168,17 +150,9 @@ def median(task: Task = "classification", **options: Any) -> Estimator:
     """
     if task == "classification":
         options = {"ranking": "within_class"} | options
-    return _build("median", task, RankedRange(0.5 - _NEARLY, 0.5 + _NEARLY), options)
+    return _build(task, RankedRange(0.5 - _NEARLY, 0.5 + _NEARLY), options)
 
 
-@overload
-def trimmed(
-    m: int | float, task: Literal["classification"] = ..., **options: Any
-) -> RankedRangeClassifier: ...
-@overload
-def trimmed(
-    m: int | float, task: Literal["regression"], **options: Any
-) -> RankedRangeRegressor: ...
 def trimmed(m: int | float, task: Task = "classification", **options: Any) -> Estimator:
     """Return an estimator that minimises the average of all but the m largest losses.
 
@@ -204,27 +178,12 @@ def trimmed(m: int | float, task: Task = "classification", **options: Any) -> Es
     >>> trimmed(0.2, ranking="within_class")
     RankedRangeClassifier(m=0.2)
     """
-    return _build("trimmed", task, RankedRange.trimmed(m), options)
+    return _build(task, RankedRange.trimmed(m), options)
 
 
-def _build(name: str, task: object, ranks: RankedRange, options: dict[str, Any]) -> Estimator:
-    """Return the estimator of a task, with ranks by name and options that are checked."""
-    if not isinstance(task, str) or task not in _TASKS:
-        close = difflib.get_close_matches(str(task), _TASKS)
-        hint = f"did you mean {close[0]!r}?" if close else f"needed one of {', '.join(_TASKS)}"
-        raise ValueError(f"task={task!r} is not known; {hint}")
-    kind = _TASKS[task]
-    known = [option for option in inspect.signature(kind).parameters if option not in ("m", "k")]
-    for option in options:
-        if option in ("m", "k"):
-            raise TypeError(
-                f"{option} is given to {name}, which says itself which ranks to keep; leave it "
-                f"out, or use {kind.__name__}"
-            )
-        if option not in known:
-            close = difflib.get_close_matches(option, known)
-            hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(known)}"
-            raise TypeError(f"{kind.__name__} has no parameter {option}; {hint}")
+def _build(task: Task, ranks: RankedRange, options: dict[str, Any]) -> Estimator:
+    """Return the estimator of a task, with its ranks and options."""
+    check_choice("task", task, tuple(_TASKS))
     if task == "classification":
         options = {"ranking": "pooled"} | options
-    return kind(m=ranks.m, k=ranks.k, **options)
+    return _TASKS[task](m=ranks.m, k=ranks.k, **options)

@@ -1,15 +1,7 @@
-"""Logistic regression, scikit-learn's: of each label by itself, and of classes."""
+"""Logistic regression, scikit-learn's, of each label by itself."""
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
-
-import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-
-from sorr.baselines.steps import not_converged
 from sorr.estimators.base import check_flag, check_verbose
 from sorr.estimators.label_sets import Labels
 from sorr.estimators.linear import Rows
@@ -20,7 +12,7 @@ from sorr.estimators.topk import TopKLinear
 from sorr.objectives.ranked_range import as_inverse_ridge
 from sorr.solvers.base import check_limits
 
-__all__ = ["BinaryRelevance", "SoftmaxClassifier"]
+__all__ = ["BinaryRelevance"]
 
 _UNFINISHED = (
     "Not converged: the logistic regression of a label reached its limit of steps; scale the "
@@ -63,7 +55,7 @@ class BinaryRelevance(TopKLinear):
 
     See Also
     --------
-    SoftmaxClassifier : All classes together, for one class in each row.
+    PairwiseRanking : All labels together.
 
     Examples
     --------
@@ -106,96 +98,3 @@ class BinaryRelevance(TopKLinear):
         )
         self._keep_labels(labels, scores.coef, scores.intercept)
         return [NotConvergedWarning(_UNFINISHED)] if scores.notices else []
-
-
-class SoftmaxClassifier(TopKLinear):
-    r"""A softmax regression; the k most likely classes are predicted.
-
-    .. math:: \min_{W, b} \; \frac{1}{n} \sum_{i=1}^{n} \Big( \log \sum_j e^{f_{ij}} - f_{iy_i}
-        \Big) + \frac{\|W\|^2}{2 C}
-
-    This is ``LogisticRegression(C=C / n_samples)``. For two classes that penalises the difference
-    w of their coefficients as :math:`\|w\|^2 / 2C`; each of them has half of it.
-
-    Parameters
-    ----------
-    k : int, default=1
-        How many classes `predict_topk` and `score` look at; fewer than there are.
-    C : float, default=1e3
-        The inverse strength of the ridge; scikit-learn's is ``C / n_samples``, or C by the total
-        weight.
-    fit_intercept : bool, default=True
-        Whether there is an intercept.
-    tol : float, default=1e-4
-        The largest entry of the gradient at which to stop.
-    max_iter : int, default=1000
-        How many steps to take at most.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (n_labels, n_features)
-    intercept_ : ndarray of shape (n_labels,)
-    classes_ : ndarray of shape (n_labels,)
-    n_labels_ : int
-    n_iter_ : int
-    n_features_in_, feature_names_in_
-        As in all of scikit-learn.
-
-    See Also
-    --------
-    BinaryRelevance : For sets of labels.
-    PairwiseRanking : Of which, with linear outputs, this is the case of one label each.
-
-    Examples
-    --------
-    >>> X, y = [[2.0, 0.1], [1.5, 0.9], [0.2, 1.8], [0.1, 1.1], [-1.1, -1.2]], [0, 0, 1, 1, 2]
-    >>> SoftmaxClassifier(k=2).fit(X, y).predict_topk([[1.0, 0.2]])
-    array([[0, 1]])
-    """
-
-    def __init__(
-        self,
-        k: int = 1,
-        *,
-        C: float = 1e3,
-        fit_intercept: bool = True,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-    ) -> None:
-        self.k = k
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-
-    def _check_parameters(self) -> None:
-        check_limits(self.tol, self.max_iter)
-        check_flag("fit_intercept", self.fit_intercept)
-
-    def _learn_labels(self, rows: Rows, labels: Labels) -> list[Warning]:
-        if labels.kind != "multiclass":
-            raise ValueError(
-                "y holds sets of labels, and a softmax is over classes, of which each row has "
-                "one; needed one class for each row: use BinaryRelevance or PairwiseRanking"
-            )
-        mass = len(rows.y) if rows.weight is None else float(rows.weight.sum())
-        model = LogisticRegression(
-            C=as_inverse_ridge(self.C) / mass,
-            fit_intercept=self.fit_intercept,
-            tol=self.tol,
-            max_iter=self.max_iter,
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(rows.X, labels.index, rows.weight)
-        coef, intercept = model.coef_, np.broadcast_to(model.intercept_, len(model.coef_))
-        if len(coef) == 1:
-            coef, intercept = (np.concatenate([-a, a]) / 2 for a in (coef, intercept))
-        self._keep_labels(labels, coef.T, intercept)
-        self.n_iter_ = max(int(model.n_iter_.max()), 1)
-        return not_converged(self, self.n_iter_ >= self.max_iter)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = False
-        return tags
