@@ -3,6 +3,7 @@ import pytest
 
 from sorr.objectives import RankedRangeObjective
 from sorr.solvers import Status, exhaustive, trim
+from tests.slow import slow
 from tests.solvers.problems import classes, with_sentinels
 
 
@@ -33,9 +34,7 @@ def test_the_global_minimum_of_a_tiny_problem_is_found_by_enumeration(seed):
     assert referee.objective <= min(others)
 
 
-@pytest.mark.parametrize(
-    "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 8))]
-)
+@pytest.mark.parametrize("part", [0, *slow(*range(1, 8))])
 def test_the_default_reaches_the_enumerated_minimum_of_tiny_problems(part):
     """At least 97 % of 200 problems, that is: one in 25 may be missed in a part, not in all."""
     hits = 0
