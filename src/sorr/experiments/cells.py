@@ -55,7 +55,8 @@ class Measured(NamedTuple):
     values : mapping of str to float
         The measures of the experiment, in its units.
     chosen : mapping
-        What was chosen: (C, k, m), a threshold.
+        What was chosen: (C, k, m), a threshold; and what else a table or a figure shows, as numbers
+        and lists.
     objective, gap : float
         Of the last fit: its value, and the certified distance from the minimum of its last convex
         problem; NaN where there is none.

@@ -6,7 +6,8 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import LogisticRegression
 
-from sorr.experiments import run
+from sorr.experiments import draw, row_file, run
+from sorr.experiments.theory import fig_interpretation
 from sorr.experiments.theory.fig_interpretation import EXPERIMENT, bits, two_clouds
 
 PLAN = EXPERIMENT.plan()
@@ -71,6 +72,25 @@ def test_every_row_is_drawn_where_the_formula_of_the_paper_puts_it(fits, tmp_pat
     found = sum(row["flipped"] == "True" and row["kind"] == "dropped" for row in rows)
     assert f"{found} of 8" in page.read_text()
     assert figure.stat().st_size > 0
+
+
+def test_drawing_computes_no_margin_and_no_loss_of_a_row(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib", reason="figures are drawn with matplotlib")
+    first = run(EXPERIMENT, PLAN, tmp_path)
+    before = [path.read_bytes() for path in first]
+
+    def fail(*_):
+        raise AssertionError("drawing has computed what was measured")
+
+    for name in ("two_clouds", "_rows", "RankedRangeClassifier"):
+        monkeypatch.setattr(fig_interpretation, name, fail)
+    page, table, figure = draw(EXPERIMENT, PLAN, tmp_path)
+    assert [path.read_bytes() for path in (page, table, figure)] == before
+    (row,) = (row for row in row_file(EXPERIMENT, PLAN, tmp_path).read() if row["chosen"]["m"])
+    with table.open() as file:
+        drawn = list(csv.DictReader(file))
+    for name in ("margin", "loss", "counted"):
+        assert [float(line[name]) for line in drawn] == row["chosen"]["rows"][name]
 
 
 def test_without_the_ranked_range_the_other_fits_are_shown(fits, tmp_path):

@@ -43,6 +43,7 @@ _RANKS: dict[str, tuple[int, int | None]] = {
 }
 _C = 10.0
 _CHOSEN = Thresholds(upper=1.3, lower=0.4)
+_COLUMNS = ("margin", "loss", "counted", "kind", "flipped")
 _LEFT, _RIGHT = -4.6, 5.0
 
 _PAGE = """\
@@ -110,8 +111,34 @@ def _measure(cells: tuple[Cell, ...]) -> Iterator[tuple[Cell, Measured]]:
             "coef_2": float(model.coef_[0, 1]),
             "intercept": float(model.intercept_[0]),
         }
-        fixed = {"m": m, "k": k, "C": _C}
-        yield cell, Measured(values, fixed, model.objective_, model.gap_, model.status_.name)
+        margin = y * model.decision_function(X)
+        cuts = Thresholds(values["upper"], values["lower"])
+        kept = {"m": m, "k": k, "C": _C, "rows": _rows(margin, wrong, cuts, cell.model)}
+        yield cell, Measured(values, kept, model.objective_, model.gap_, model.status_.name)
+
+
+def _rows(
+    margin: FloatArray, wrong: npt.NDArray[np.bool_], cuts: Thresholds, model: str
+) -> dict[str, list[Any]]:
+    """Return what is drawn of each row of a fit: columns by name, sorted by the margin.
+
+    Their last digits depend on the processor. They are kept with the fit, and drawing does not
+    compute them again.
+    """
+    loss = bits(margin)
+    rank = np.empty(_N, dtype=int)
+    rank[np.argsort(-loss, kind="stable")] = np.arange(1, _N + 1)
+    m, k = _RANKS[model]
+    kind = np.where(rank <= m, "dropped", np.where(rank <= (k or _N), "kept", "easy"))
+    columns = {
+        "margin": margin,
+        "loss": loss,
+        "counted": truncate(loss, *cuts),
+        "kind": kind,
+        "flipped": wrong,
+    }
+    order = np.argsort(margin)
+    return {name: column[order].tolist() for name, column in columns.items()}
 
 
 def _view(rows: list[Row], _plan: Plan, folder: Path) -> list[Path]:
@@ -139,31 +166,16 @@ def _table(rows: list[Row]) -> str:
 
 
 class _Fit:
-    """Where the rows of a fit lie: their margins, their losses, and what became of them."""
+    """Where the rows of a fit lie, as measured with it."""
 
     def __init__(self, row: Row) -> None:
-        X, y, self.wrong = two_clouds()
-        self.margin = y * (X @ [row["coef_1"], row["coef_2"]] + row["intercept"])
         self.cuts = Thresholds(row["upper"], row["lower"])
-        self.loss = bits(self.margin)
-        rank = np.empty(_N, dtype=int)
-        rank[np.argsort(-self.loss, kind="stable")] = np.arange(1, _N + 1)
-        m, k = _RANKS[row["model"]]
-        self.kind = np.where(rank <= m, "dropped", np.where(rank <= (k or _N), "kept", "easy"))
+        self.columns = {name: row["chosen"]["rows"][name] for name in _COLUMNS}
 
     def records(self) -> list[dict[str, Any]]:
         """Return what is drawn of each row."""
-        counted = truncate(self.loss, *self.cuts)
-        return [
-            {
-                "margin": float(self.margin[i]),
-                "loss": float(self.loss[i]),
-                "counted": float(counted[i]),
-                "kind": str(self.kind[i]),
-                "flipped": bool(self.wrong[i]),
-            }
-            for i in np.argsort(self.margin)
-        ]
+        lines = zip(*self.columns.values(), strict=True)
+        return [dict(zip(self.columns, line, strict=True)) for line in lines]
 
 
 def _figure(fit: _Fit | None) -> Figure:
@@ -218,14 +230,16 @@ def _draw_losses(ax: Axes, cuts: Thresholds, *, is_fit: bool = False) -> None:
 
 def _draw_rows(ax: Axes, fit: _Fit) -> None:
     """Draw the rows of the fit on its curve; a cross is a flipped label."""
-    height = truncate(fit.loss, *fit.cuts)
+    margin, height, kinds, wrong = (
+        np.array(fit.columns[name]) for name in ("margin", "counted", "kind", "flipped")
+    )
     for kind, colour in (("dropped", DROPPED), ("kept", KEPT), ("easy", EASY)):
         for is_wrong, marker in ((False, "o"), (True, "X")):
-            shown = (fit.kind == kind) & (fit.wrong == is_wrong)
+            shown = (kinds == kind) & (wrong == is_wrong)
             if not shown.any():
                 continue
             ax.scatter(
-                fit.margin[shown],
+                margin[shown],
                 height[shown],
                 s=70 if is_wrong else 34,
                 color=colour,
