@@ -103,13 +103,14 @@ def test_the_names_of_the_classes_do_not_matter(model):
 
 
 @each
-def test_sets_of_names_are_an_indicator(model):
+def test_a_frame_is_an_indicator_with_names(model):
+    pandas = pytest.importorskip("pandas")
     names = np.array(["a", "b", "c", "d", "e"])
-    sets = [set(names[y].tolist()) for y in Y]
-    model, peer = fitted(model, X, sets), fitted(model, X, Y)
+    frame = pandas.DataFrame(Y, columns=names)
+    model, peer = fitted(model, X, frame), fitted(model, X, Y)
     assert_array_equal(model.coef_, peer.coef_)
     assert_array_equal(model.predict_topk(X), names[peer.predict_topk(X)])
-    assert model.score(X, sets) == peer.score(X, Y)
+    assert model.score(X, frame) == peer.score(X, Y)
 
 
 @each

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
+from sklearn.preprocessing import MultiLabelBinarizer
 
 from sorr.estimators.label_sets import indicator_like, labels_of
 
@@ -50,29 +51,23 @@ def test_zeros_that_are_stored_are_zeros():
 @pytest.mark.parametrize(
     "collection", [list, tuple, set, frozenset, lambda row: np.array(row, int)]
 )
-def test_sets_of_labels_may_be_any_collection(collection):
-    labels = labels_of([collection(row) for row in SETS])
-    assert labels.kind == "sets"
-    assert_array_equal(labels.indicator, INDICATOR)
-    assert_array_equal(labels.classes, [0, 1, 2])
+def test_sets_of_labels_are_refused_with_a_way_to_an_indicator(collection):
+    sets = [collection(row) for row in SETS]
+    column = np.empty(4, dtype=object)
+    column[:] = sets
+    for y in (sets, column):
+        with pytest.raises(ValueError, match=r"MultiLabelBinarizer\(\)\.fit_transform\(y\)"):
+            labels_of(y)
+        with pytest.raises(ValueError, match="MultiLabelBinarizer"):
+            indicator_like(y, np.arange(3), "indicator")
+    assert_array_equal(labels_of(MultiLabelBinarizer().fit_transform(sets)).indicator, INDICATOR)
 
 
-def test_labels_may_be_strings_and_are_sorted():
-    labels = labels_of([{"pear", "fig"}, ["apple"], ()])
-    assert labels.classes.tolist() == ["apple", "fig", "pear"]
-    assert_array_equal(labels.indicator, [[0, 1, 1], [1, 0, 0], [0, 0, 0]])
-
-
-def test_an_array_of_objects_may_hold_sets():
-    y = np.empty(4, dtype=object)
-    y[:] = [set(row) for row in SETS]
-    assert_array_equal(labels_of(y).indicator, INDICATOR)
-
-
-def test_columns_of_frames_may_hold_sets():
+def test_columns_of_frames_that_hold_sets_are_refused_too():
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     for column in (pandas.Series(SETS), polars.Series(SETS)):
-        assert_array_equal(labels_of(column).indicator, INDICATOR)
+        with pytest.raises(ValueError, match="MultiLabelBinarizer"):
+            labels_of(column)
 
 
 def test_the_columns_of_a_frame_name_the_labels():
@@ -83,16 +78,11 @@ def test_the_columns_of_a_frame_name_the_labels():
         assert labels.kind == "indicator"
 
 
-def test_lists_of_one_label_each_are_sets():
-    labels = labels_of([[0], [1], [0]])
-    assert labels.kind == "sets"
+def test_lists_of_one_label_each_are_a_column_of_classes():
+    with pytest.warns(DataConversionWarning):
+        labels = labels_of([[0], [1], [0]])
+    assert labels.kind == "multiclass"
     assert_array_equal(labels.indicator, [[1, 0], [0, 1], [1, 0]])
-
-
-def test_sets_of_zero_and_one_are_not_taken_for_rows_of_an_indicator():
-    labels = labels_of([{0, 1}, {1, 0}, {0, 1}])
-    assert labels.kind == "sets"
-    assert labels.indicator.all()
 
 
 @pytest.mark.parametrize(
@@ -131,7 +121,7 @@ def test_a_column_of_classes_is_taken_for_one_class_each():
     [
         (2 * INDICATOR, ValueError, "holds 2; needed 0 and 1 only: y > 0"),
         (INDICATOR - 0.5, ValueError, "holds -0.5; needed 0 and 1"),
-        (np.array([["a", "b"], ["b", "c"]]), ValueError, "holds 'a'.*a list with a set of them"),
+        (np.array([["a", "b"], ["b", "c"]]), ValueError, "holds 'a'.*MultiLabelBinarizer"),
         (np.array([[1, "b"], [0, "c"]], dtype=object), ValueError, "holds 'b'"),
         (np.where(INDICATOR > 0, np.nan, 1.0), ValueError, "y contains NaN; needed 0 and 1"),
         (sparse.csr_array(3 * INDICATOR), ValueError, "holds 3; needed 0 and 1"),
@@ -145,14 +135,10 @@ def test_a_column_of_classes_is_taken_for_one_class_each():
         (np.zeros((2, 2, 2)), ValueError, r"shape \(2, 2, 2\); needed one class for each row"),
         (np.zeros((0, 3)), ValueError, r"shape \(0, 3\)"),
         ([], ValueError, r"shape \(0,\)"),
-        ([[1, 0], [0, 1, 1]], ValueError, "row 1 of y holds the label 1 more than once"),
-        ([[True, False], [True]], TypeError, "row 0 of y holds True, of type bool; needed labels"),
-        ([[1.5], [2]], TypeError, "row 0 of y holds 1.5, of type float"),
-        ([{1}, {None}], TypeError, "row 1 of y holds None, of type NoneType"),
-        ([{1, 2}, {"a"}], TypeError, "ints and labels that are strings, such as . and 'a'"),
-        ([{1}, {1}, set()], ValueError, "the label 1 only in the rows that count; needed two"),
-        ([[], []], ValueError, "no label at all"),
-        ([{1}, 2], ValueError, r"\{1\} for one row and 2 for another.*such as \[2\]"),
+        ([[1, 0], [0, 1, 1]], ValueError, "a collection of labels for each row"),
+        ([[True, False], [True]], ValueError, "a collection of labels for each row"),
+        ([[], []], ValueError, r"shape \(2, 0\)"),
+        ([{1}, 2], ValueError, "a collection of labels for each row"),
         (["a", "a"], ValueError, "one class only, 'a'"),
         ([1.0, np.nan], ValueError, "y contains NaN"),
         ([0.5, 1.5, 2.7], ValueError, "Unknown label type: continuous"),
@@ -168,10 +154,9 @@ def test_what_is_no_target_is_refused(y, error, message):
 
 def test_labels_of_some_rows_are_theirs_only():
     rows = np.array([0, 1])
-    labels = labels_of([{"a", "b"}, {"b"}, {"c"}]).take(rows)
+    labels = labels_of(["a", "b", "c"]).take(rows)
     assert labels.classes.tolist() == ["a", "b"]
-    assert_array_equal(labels.indicator, [[1, 1], [0, 1]])
-    assert labels_of(["a", "b", "c"]).take(rows).classes.tolist() == ["a", "b"]
+    assert_array_equal(labels.indicator, [[1, 0], [0, 1]])
 
 
 def test_labels_that_are_columns_stay_without_rows():
@@ -192,18 +177,10 @@ def test_one_class_in_the_rows_that_count_is_refused():
 # -- targets of new rows ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["indicator", "sparse", "sets"])
-@pytest.mark.parametrize(
-    "y", [INDICATOR, sparse.csr_array(INDICATOR), [set(row) for row in SETS], SETS]
-)
-def test_sets_of_new_rows_may_have_another_form_than_those_of_the_fit(y, kind):
+@pytest.mark.parametrize("kind", ["indicator", "sparse"])
+@pytest.mark.parametrize("y", [INDICATOR, sparse.csr_array(INDICATOR), INDICATOR.tolist()])
+def test_labels_of_new_rows_may_have_another_form_than_those_of_the_fit(y, kind):
     assert_array_equal(indicator_like(y, np.arange(3), kind), INDICATOR)
-
-
-def test_the_kind_of_the_fit_says_what_lists_of_zero_and_one_are():
-    y = [[0, 1], [1, 0]]
-    assert_array_equal(indicator_like(y, np.arange(2), "indicator"), [[0, 1], [1, 0]])
-    assert_array_equal(indicator_like(y, np.arange(3), "sets"), [[1, 1, 0], [1, 1, 0]])
 
 
 def test_classes_of_new_rows_find_their_columns():
@@ -215,10 +192,9 @@ def test_classes_of_new_rows_find_their_columns():
     ("y", "kind", "message"),
     [
         (["a", "z"], "multiclass", "'z', which is none of the labels of the fit; needed some of"),
-        ([{"a"}, {"z"}], "sets", "'z', which is none of the labels of the fit"),
-        ([{"a"}, {"b"}], "multiclass", "the fit was given one class for each row"),
+        (INDICATOR, "multiclass", "the fit was given one class for each row"),
         (sparse.csr_array(INDICATOR), "multiclass", "the fit was given one class for each row"),
-        (["a", "b"], "sets", r"shape \(2,\), and the fit was given sets of labels"),
+        (["a", "b"], "indicator", r"shape \(2,\), and the fit was given an indicator"),
         (INDICATOR[:, :2], "indicator", "2 columns, and the fit had 3 labels"),
         (sparse.csr_array(INDICATOR[:, :2]), "sparse", "2 columns, and the fit had 3 labels"),
         (2 * INDICATOR, "indicator", "holds 2; needed 0 and 1"),
@@ -243,8 +219,6 @@ def test_frames_of_new_rows_have_the_columns_of_the_fit():
         ValueError, match=r"the columns 'b', 'a'; needed those of the fit, 'a', 'b'"
     ):
         indicator_like(frame[["b", "a"]], classes, "indicator")
-    with pytest.raises(ValueError, match=r"the columns 'b', 'a'; needed those of the fit"):
-        indicator_like(frame[["b", "a"]], classes, "sets")  # else labels would be mixed up
     assert_array_equal(indicator_like(frame, np.arange(2), "sparse"), frame.to_numpy())
 
 

@@ -59,10 +59,14 @@ class BinaryRelevance(TopKLinear):
 
     Examples
     --------
+    >>> from sklearn.preprocessing import MultiLabelBinarizer
     >>> X = [[2.0, 0.1], [1.5, 0.9], [0.2, 1.8], [0.1, 1.1], [1.1, 1.2]]
-    >>> y = [{"sea", "sun"}, {"sun"}, {"snow", "wood"}, {"wood"}, {"sun", "wood"}]
-    >>> BinaryRelevance(k=2).fit(X, y).predict_topk([[1.9, 0.3]])
-    array([['sun', 'sea']], dtype='<U4')
+    >>> sets = [{"sea", "sun"}, {"sun"}, {"snow", "wood"}, {"wood"}, {"sun", "wood"}]
+    >>> binarizer = MultiLabelBinarizer()
+    >>> y = binarizer.fit_transform(sets)
+    >>> model = BinaryRelevance(k=2).fit(X, y)
+    >>> binarizer.classes_[model.predict_topk([[1.9, 0.3]])]
+    array([['sun', 'sea']], dtype=object)
     """
 
     def __init__(

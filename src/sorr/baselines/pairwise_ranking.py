@@ -80,10 +80,14 @@ class PairwiseRanking(TopKLinear):
 
     Examples
     --------
+    >>> from sklearn.preprocessing import MultiLabelBinarizer
     >>> X = [[2.0, 0.1], [1.5, 0.9], [0.2, 1.8], [0.1, 1.1], [1.1, 1.2]]
-    >>> y = [{"sea", "sun"}, {"sun"}, {"snow", "wood"}, {"wood"}, {"sun", "wood"}]
-    >>> PairwiseRanking().fit(X, y).predict_topk([[1.9, 0.3]])
-    array([['sun']], dtype='<U4')
+    >>> sets = [{"sea", "sun"}, {"sun"}, {"snow", "wood"}, {"wood"}, {"sun", "wood"}]
+    >>> binarizer = MultiLabelBinarizer()
+    >>> y = binarizer.fit_transform(sets)
+    >>> model = PairwiseRanking().fit(X, y)
+    >>> binarizer.classes_[model.predict_topk([[1.9, 0.3]])]
+    array([['sun']], dtype=object)
     """
 
     def __init__(

@@ -102,20 +102,22 @@ class LabelSetClassifier(TopKLinear):
     Beyond that a few sets, such as the k most probable labels, are improved by exchanges of one
     label for another, which may miss the best.
 
-    Targets are sets of labels: an indicator of shape (n_samples, n_labels), dense or sparse, or a
-    list with the labels of each row; or one class for each row. Weights are mass: a row of weight
-    two is two copies of it.
+    Targets are an indicator of shape (n_samples, n_labels), dense or sparse, or one class for each
+    row. Weights are mass: a row of weight two is two copies of it.
 
     Examples
     --------
+    >>> from sklearn.preprocessing import MultiLabelBinarizer
     >>> X = [[2.0, 0.1], [1.5, 0.9], [0.2, 1.8], [0.1, 1.1], [1.1, 1.2]]
-    >>> y = [{"sea", "sun"}, {"sun"}, {"snow", "wood"}, {"wood"}, {"sun", "wood"}]
+    >>> sets = [{"sea", "sun"}, {"sun"}, {"snow", "wood"}, {"wood"}, {"sun", "wood"}]
+    >>> binarizer = MultiLabelBinarizer()
+    >>> y = binarizer.fit_transform(sets)
     >>> model = LabelSetClassifier(k=2, C=100.0).fit(X, y)
     >>> model.score(X, y)
     1.0
-    >>> sorted(model.predict_topk([[0.0, 2.0]])[0].tolist())
+    >>> sorted(binarizer.classes_[model.predict_topk([[0.0, 2.0]])[0]])
     ['snow', 'wood']
-    >>> [model.classes_[labels].tolist() for labels in model.sets_]
+    >>> [binarizer.classes_[labels].tolist() for labels in model.sets_]
     [['wood'], ['sun'], ['sun', 'wood'], ['snow', 'wood'], ['sea', 'sun']]
     """
 

@@ -25,7 +25,7 @@ __all__ = ["TopKLinear", "as_label_count"]
 class TopKLinear(ClassifierMixin, LinearModel):
     """A linear score for each label; the k labels that score best are predicted.
 
-    Targets are sets of labels, or one class for each row: see `labels_of`. A subclass has a
+    Targets are an indicator, or one class for each row: see `labels_of`. A subclass has a
     parameter `k`, and a `_learn_labels` that ends with `_keep_labels`.
 
     Attributes
@@ -47,9 +47,9 @@ class TopKLinear(ClassifierMixin, LinearModel):
         Parameters
         ----------
         X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-        y : array-like, frame, sparse matrix or list of sets
-            The labels of each row: an indicator of shape (n_samples, n_labels), a list with a
-            list, tuple or set of labels for each row, or one class for each row.
+        y : array-like, frame or sparse matrix
+            The labels of each row: an indicator of shape (n_samples, n_labels), or one class for
+            each row. `MultiLabelBinarizer` of scikit-learn makes an indicator of sets of labels.
         sample_weight : array-like of shape (n_samples,), optional
             The mass of each row: a row of weight two is two copies of it.
 
@@ -160,7 +160,7 @@ class TopKLinear(ClassifierMixin, LinearModel):
         Parameters
         ----------
         X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-        y : array-like, frame, sparse matrix or list of sets
+        y : array-like, frame or sparse matrix
             Targets in the form of those of the fit, and no other labels.
         sample_weight : array-like of shape (n_samples,), optional
 

@@ -105,7 +105,7 @@ class TopKMultilabelClassifier(TopKLinear, RankedRangeLinear):
     intercept_ : ndarray of shape (n_labels,)
         With a mean of zero: what is added to all scores changes nothing.
     classes_ : ndarray of shape (n_labels,)
-        The labels: the columns of an indicator, or the classes or labels that occur, sorted.
+        The labels: the columns of an indicator, or the classes that occur, sorted.
     n_labels_ : int
     n_features_in_, feature_names_in_
         As in all of scikit-learn.
@@ -130,10 +130,6 @@ class TopKMultilabelClassifier(TopKLinear, RankedRangeLinear):
 
     Notes
     -----
-    Lists or tuples of the same length, two at least, that hold nothing but 0 and 1 are the rows of
-    an indicator. scikit-learn reads no lists of sets: a grid search over such targets needs `cv`
-    as an object, such as ``KFold(5)``.
-
     The other settings of the paper's Algorithm 1 are arguments of `sorr.solvers.dca`, which takes
     the same objective: here full-batch subgradient steps, each outer step from the first point,
     and the iterate that scores best on other rows.
@@ -162,12 +158,15 @@ class TopKMultilabelClassifier(TopKLinear, RankedRangeLinear):
 
     Examples
     --------
+    >>> from sklearn.preprocessing import MultiLabelBinarizer
     >>> X = [[2.0, 0.1], [1.5, 0.9], [0.2, 1.8], [0.1, 1.1], [1.1, 1.2]]
-    >>> y = [{"sea", "sun"}, {"sun"}, {"snow", "wood"}, {"wood"}, {"sun", "wood"}]
+    >>> sets = [{"sea", "sun"}, {"sun"}, {"snow", "wood"}, {"wood"}, {"sun", "wood"}]
+    >>> binarizer = MultiLabelBinarizer()
+    >>> y = binarizer.fit_transform(sets)
     >>> model = TopKMultilabelClassifier(k=2, loss="subset", random_state=0).fit(X, y)
     >>> model.score(X, y)
     1.0
-    >>> sorted(model.predict_topk([[0.0, 2.0]])[0].tolist())
+    >>> sorted(binarizer.classes_[model.predict_topk([[0.0, 2.0]])[0]])
     ['snow', 'wood']
     """
 
@@ -261,7 +260,7 @@ class TopKMultilabelClassifier(TopKLinear, RankedRangeLinear):
             return None
         if labels.kind != "multiclass":
             raise ValueError(
-                "ranking='within_class' is given, and y holds sets of labels; needed one class for "
+                "ranking='within_class' is given, and y is an indicator; needed one class for "
                 "each row, or ranking='pooled'"
             )
         return labels.index
@@ -290,7 +289,7 @@ class TopKMultilabelClassifier(TopKLinear, RankedRangeLinear):
         Parameters
         ----------
         X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-        y : array-like, frame, sparse matrix or list of sets
+        y : array-like, frame or sparse matrix
             Targets in the form of those of the fit, and no other labels.
 
         Returns
