@@ -5,6 +5,7 @@ from sorr.objectives import RankedRangeObjective
 from sorr.ranked import sum_ranked_range
 from sorr.solvers import find_starts, trim
 from sorr.solvers.path import _rests, grid, solve_path
+from tests.slow import slow
 from tests.solvers.problems import classes, line, with_sentinels
 
 M, K, C = [0, 10, 20], [15, 60, None], [1.0, 100.0]
@@ -72,7 +73,7 @@ def test_a_weaker_ridge_and_a_deeper_cut_never_cost_more(path):
         assert bottom == sorted(bottom, reverse=True)
 
 
-@pytest.mark.parametrize("kind", ["groups", "weights", "sampled"])
+@pytest.mark.parametrize("kind", ["groups", "weights", *slow("sampled")])
 def test_fractions_hold_in_groups_and_of_weights_and_on_many_rows(kind):
     n = 1200 if kind == "sampled" else 150
     X, y = classes(n, 3, 1, noise=0.7)

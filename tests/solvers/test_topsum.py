@@ -13,6 +13,7 @@ from sorr.solvers import Status, topsum
 from sorr.solvers.dual import lower_bound
 from sorr.solvers.fast import evaluate
 from sorr.solvers.topsum import polish
+from tests.slow import slow
 from tests.solvers.problems import (
     classes,
     conic_minimum,
@@ -228,7 +229,7 @@ def test_losses_without_curvature_far_off_are_solved_from_zero(loss, k):
     assert solution.gap <= 1e-6
 
 
-@pytest.mark.parametrize("loss", ["logistic", "hinge", "absolute"])
+@pytest.mark.parametrize("loss", ["logistic", "hinge", *slow("absolute")])
 @pytest.mark.parametrize("k", [None, 150])
 def test_many_sparse_columns_are_no_obstacle(loss, k):
     X = sparse.random(300, 2500, density=0.02, random_state=0, format="csr")
