@@ -23,6 +23,7 @@ def examples(page):
     ]
 
 
+@pytest.mark.digits
 @pytest.mark.parametrize("page", [page for page in PAGES if examples(page)], ids=lambda p: p.name)
 def test_the_examples_of_a_page_print_what_it_says(page):
     if "from sorr.plots import" in page.read_text(encoding="utf-8"):

@@ -7,6 +7,8 @@ import pytest
 
 from sorr.experiments import EXPERIMENTS, Cell, draw, get_experiment, row_file
 
+pytestmark = pytest.mark.digits
+
 RUN = Path(__file__).parents[1] / "docs" / "reproduction"
 TABLES = [
     name for name in EXPERIMENTS if (RUN / f"{name}.md").exists() or (RUN / f"{name}.csv").exists()

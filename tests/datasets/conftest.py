@@ -1,13 +1,8 @@
 """Tests of loaders see no network, no cache of the user, and real files only where they ask."""
 
-import os
-from pathlib import Path
-
 import pytest
 
 from sorr.datasets import fetch
-
-REAL = os.environ.get("SORR_DATA")
 
 
 class Network:
@@ -37,10 +32,3 @@ def cache(monkeypatch, tmp_path):
     monkeypatch.setenv("SORR_CACHE", str(folder))
     monkeypatch.delenv("SORR_DATA", raising=False)
     return folder
-
-
-@pytest.fixture
-def real_files():
-    if not REAL or not Path(REAL).is_dir():
-        pytest.skip("the environment variable SORR_DATA names no folder of data sets")
-    return Path(REAL)

@@ -31,9 +31,9 @@ def test_a_table_has_names_for_all_columns_and_a_text_with_its_size(name):
 
 
 @pytest.mark.parametrize("name", STORED)
-def test_a_table_is_the_file(name, real_files):
+def test_a_table_is_the_file(name, data_folder):
     table = TABLES[name]
-    path = find_file(table.part, real_files)
+    path = find_file(table.part, data_folder)
     if path is None:
         pytest.skip(f"{table.file} is not there")
     assert np.isfinite(read_file(path, table.part, read_csv)).all()
@@ -43,8 +43,8 @@ def test_a_table_is_the_file(name, real_files):
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.file)
-def test_images_and_classes_are_those_of_the_files(part, real_files):
-    path = find_file(part, real_files)
+def test_images_and_classes_are_those_of_the_files(part, data_folder):
+    path = find_file(part, data_folder)
     if path is None:
         pytest.skip(f"{part.file} is not there")
     assert read_file(path, part, read_idx).dtype == np.uint8

@@ -58,10 +58,10 @@ def test_an_unknown_part_of_the_images_is_refused(load):
 
 
 @pytest.mark.parametrize("load", [load_mnist, load_fashion_mnist])
-def test_images_have_ten_classes(load, real_files):
-    if not (real_files / "mnist").is_dir():
+def test_images_have_ten_classes(load, data_folder):
+    if not (data_folder / "mnist").is_dir():
         pytest.skip("no images there")
-    X, y = load("test", data_home=real_files, download=False, return_X_y=True)
+    X, y = load("test", data_home=data_folder, download=False, return_X_y=True)
     assert (X.shape, X.max()) == ((10_000, 784), 255)
-    assert len(load("test", data_home=real_files).target_names) == 10
+    assert len(load("test", data_home=data_folder).target_names) == 10
     assert np.unique(y).tolist() == list(range(10))

@@ -39,16 +39,16 @@ def test_all_loaders_take_the_same_options_by_keyword(name):
 
 
 @pytest.mark.parametrize("name", DATASETS)
-def test_a_name_gives_what_its_function_gives(name, real_files):
+def test_a_name_gives_what_its_function_gives(name, data_folder):
     options = {"subset": "test"} if "mnist" in name else {}
-    by_name = load_dataset(name, data_home=real_files, download=False, **options)
-    same = loader(name)(data_home=real_files, download=False, **options)
+    by_name = load_dataset(name, data_home=data_folder, download=False, **options)
+    same = loader(name)(data_home=data_folder, download=False, **options)
     np.testing.assert_array_equal(by_name.data, same.data)
     np.testing.assert_array_equal(by_name.target, same.target)
 
 
-def test_options_are_passed_on(real_files):
-    X, _ = load_dataset("australian", variant="keel", data_home=real_files, return_X_y=True)
+def test_options_are_passed_on(data_folder):
+    X, _ = load_dataset("australian", variant="keel", data_home=data_folder, return_X_y=True)
     assert X[0, 1] == 2208
     with pytest.raises(TypeError, match="unexpected keyword argument 'variant'"):
         load_dataset("monk", variant="keel")

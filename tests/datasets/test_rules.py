@@ -62,11 +62,11 @@ def test_generated_tables_are_those_of_the_catalogue(name, make):
     assert hashlib.sha256(table.astype("<f8").tobytes()).hexdigest() == TABLES[name].sha256
 
 
-def test_monk_is_the_authors_file(real_files):
-    content = np.loadtxt(real_files / "monk.csv.gz", delimiter=",", skiprows=1)
+def test_monk_is_the_authors_file(data_folder):
+    content = np.loadtxt(data_folder / "monk.csv.gz", delimiter=",", skiprows=1)
     np.testing.assert_array_equal(make_monk(), content)
 
 
-def test_titanic_is_keels_file_in_another_order(real_files):
-    content = np.loadtxt(real_files / "titanic.csv.gz", delimiter=",", skiprows=1)
+def test_titanic_is_keels_file_in_another_order(data_folder):
+    content = np.loadtxt(data_folder / "titanic.csv.gz", delimiter=",", skiprows=1)
     assert Counter(map(tuple, make_titanic().tolist())) == Counter(map(tuple, content.tolist()))

@@ -61,8 +61,8 @@ def same(first, second):
         (load_splice, (3175, 60), {1: 1648, -1: 1527}),
     ],
 )
-def test_two_classes_have_the_sizes_that_the_paper_prints(load, shape, counts, real_files):
-    table = load(data_home=real_files, download=False)
+def test_two_classes_have_the_sizes_that_the_paper_prints(load, shape, counts, data_folder):
+    table = load(data_home=data_folder, download=False)
     assert (table.data.shape, table.data.dtype) == (shape, np.float64)
     labels, sizes = np.unique(table.target, return_counts=True)
     assert dict(zip(labels.tolist(), sizes.tolist(), strict=True)) == counts
@@ -78,8 +78,8 @@ def test_two_classes_have_the_sizes_that_the_paper_prints(load, shape, counts, r
         (load_yeast, (2417, 103), 14, 4.237, 11),
     ],
 )
-def test_sets_of_labels_are_indicators(load, shape, n_labels, cardinality, most, real_files):
-    table = load(data_home=real_files, download=False)
+def test_sets_of_labels_are_indicators(load, shape, n_labels, cardinality, most, data_folder):
+    table = load(data_home=data_folder, download=False)
     assert table.data.shape == shape
     assert (table.target.shape, table.target.dtype) == ((shape[0], n_labels), np.int8)
     sizes = table.target.sum(axis=1)
@@ -88,9 +88,9 @@ def test_sets_of_labels_are_indicators(load, shape, n_labels, cardinality, most,
     assert len(table.target_names) == n_labels
 
 
-def test_australian_at_keel_has_lost_the_points_of_three_columns(real_files):
-    uci = load_australian(data_home=real_files)
-    keel = load_australian("keel", data_home=real_files)
+def test_australian_at_keel_has_lost_the_points_of_three_columns(data_folder):
+    uci = load_australian(data_home=data_folder)
+    keel = load_australian("keel", data_home=data_folder)
     np.testing.assert_array_equal(uci.target, keel.target)
     differ = np.flatnonzero((uci.data != keel.data).any(axis=0)).tolist()
     assert [uci.feature_names[i] for i in differ] == ["A2", "A3", "A7"]
@@ -99,8 +99,8 @@ def test_australian_at_keel_has_lost_the_points_of_three_columns(real_files):
     np.testing.assert_allclose(alike, [0.69, 0.40, 0.30], atol=0.005)
 
 
-def test_titanic_at_keel_has_the_same_rows_in_another_order(real_files):
-    ours, keel = load_titanic(), load_titanic("keel", data_home=real_files)
+def test_titanic_at_keel_has_the_same_rows_in_another_order(data_folder):
+    ours, keel = load_titanic(), load_titanic("keel", data_home=data_folder)
     assert not np.array_equal(ours.target, keel.target)
     first, second = (sorted(map(tuple, np.column_stack([t.data, t.target]))) for t in (ours, keel))
     assert first == second
@@ -117,8 +117,8 @@ def test_generated_tables_need_neither_files_nor_network(load, network, cache):
     assert (network.asked, cache.exists()) == ([], False)
 
 
-def test_australian_from_uci_or_from_libsvm_is_the_known_one(network, cache, real_files):
-    known = load_australian(data_home=real_files)
+def test_australian_from_uci_or_from_libsvm_is_the_known_one(network, cache, data_folder):
+    known = load_australian(data_home=data_folder)
     plain = lines(np.column_stack([known.data, known.target])).encode()
     for url, content in {
         UCI + "statlog/australian/australian.dat": plain,
@@ -136,8 +136,8 @@ def test_australian_from_uci_or_from_libsvm_is_the_known_one(network, cache, rea
     ("load", "options", "name"),
     [(load_phoneme, {}, "phoneme"), (load_australian, {"variant": "keel"}, "australian")],
 )
-def test_tables_from_keel_are_the_known_ones(load, options, name, network, real_files):
-    known = load(**options, data_home=real_files)
+def test_tables_from_keel_are_the_known_ones(load, options, name, network, data_folder):
+    known = load(**options, data_home=data_folder)
     rows = lines(np.column_stack([known.data, known.target]), ", ")
     content = f"@relation {name}\n@attribute a real\n@inputs a\n@data\n{rows}"
     network.contents[KEEL + f"{name}.zip"] = zipped(f"{name}.dat", content)
@@ -145,8 +145,8 @@ def test_tables_from_keel_are_the_known_ones(load, options, name, network, real_
     same(load(**options, download=False), known)
 
 
-def test_splice_from_uci_and_libsvm_is_the_known_one(network, real_files):
-    known = load_splice(data_home=real_files)
+def test_splice_from_uci_and_libsvm_is_the_known_one(network, data_folder):
+    known = load_splice(data_home=data_folder)
     X, y = known.data, known.target
     mixed = np.r_[999:-1:-1, 1000:3175]  # LIBSVM has an order of its own
     network.contents[SPLICE] = as_sequences(X[mixed], y[mixed])
@@ -155,8 +155,8 @@ def test_splice_from_uci_and_libsvm_is_the_known_one(network, real_files):
     same(load_splice(download=False), known)
 
 
-def test_sets_of_labels_from_openml_are_the_known_ones(network, real_files):
-    known = load_emotions(data_home=real_files)
+def test_sets_of_labels_from_openml_are_the_known_ones(network, data_folder):
+    known = load_emotions(data_home=data_folder)
     described = {"data_set_description": {"url": "https://somewhere/some.arff"}}
     network.contents[OPENML + "40589"] = json.dumps(described).encode()
     network.contents["https://somewhere/some.arff"] = as_arff(known.data, known.target)

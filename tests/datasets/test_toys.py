@@ -131,8 +131,8 @@ def test_an_authors_set_that_is_not_there_is_named(name):
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_sets_are_like_those_of_the_authors(name, real_files):
-    authors = load_toy(name, data_home=real_files)
+def test_sets_are_like_those_of_the_authors(name, data_folder):
+    authors = load_toy(name, data_home=data_folder)
     ours = MAKERS[name](1, random_state=0)
     np.testing.assert_array_equal(authors.target, ours.target)
     np.testing.assert_array_equal(authors.outliers, ours.outliers)
@@ -143,8 +143,8 @@ def test_sets_are_like_those_of_the_authors(name, real_files):
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_the_authors_rows_fit_the_distribution_that_ours_are_drawn_from(name, real_files):
-    authors = load_toy(name, data_home=real_files)
+def test_the_authors_rows_fit_the_distribution_that_ours_are_drawn_from(name, data_folder):
+    authors = load_toy(name, data_home=data_folder)
     start = 0
     for _, share, mean, deviation in authors.bayes.components:
         stop = start + round(200 * share)

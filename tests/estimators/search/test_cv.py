@@ -1,9 +1,7 @@
 """Searches over m, k and C."""
 
 import gzip
-import os
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -190,9 +188,8 @@ def test_parameters_are_left_as_they_were(data):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("SORR_DATA" not in os.environ, reason="SORR_DATA names no folder of data sets")
-def test_monk_has_about_half_the_errors_of_the_average_loss():
-    with gzip.open(Path(os.environ["SORR_DATA"]) / "monk.csv.gz", "rt") as file:
+def test_monk_has_about_half_the_errors_of_the_average_loss(data_folder):
+    with gzip.open(data_folder / "monk.csv.gz", "rt") as file:
         table = np.loadtxt(file, delimiter=",", skiprows=1)
     X, y = table[:, :-1], table[:, -1]
     errors = []

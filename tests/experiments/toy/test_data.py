@@ -33,6 +33,7 @@ def test_rows_are_drawn_with_the_number_of_the_split_as_seed(kind, make):
     assert_array_equal(np.flatnonzero(toy.outliers), [0, 1])
 
 
+@pytest.mark.usefixtures("data_folder")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_authors_rows_have_one_outlier_and_an_unknown_distribution(kind):
     if not has_file(kind):
