@@ -7,7 +7,6 @@ import pytest
 from scipy import sparse
 
 from sorr import RankedRangeClassifier
-from sorr.solvers import KSchedule
 from tests.estimators.problems import three_classes, wrong_labels
 
 X, Y, _ = wrong_labels(n=60)
@@ -71,7 +70,7 @@ def test_wrong_data_is_refused(data, message):
         ({"solver": "trimm"}, "solver='trimm' is not known; did you mean 'trim'"),
         ({"solver": None}, "needed one of 'trim', 'dca'"),
         ({"ranking": "within"}, "did you mean 'within_class'"),
-        ({"solver": "topsum"}, "needed m = 0"),
+        ({"solver": "topsum"}, "solver='topsum' is not known; needed one of 'trim', 'dca'"),
         ({"C": -1.0}, "C=-1.0 is not positive"),
         ({"C": "big"}, "needed a number"),
         ({"C": "big", "m": "auto"}, "needed a number"),
@@ -79,7 +78,6 @@ def test_wrong_data_is_refused(data, message):
         ({"tol": 0.0}, "needed a number above 0"),
         ({"max_iter": 0}, "needed an int, 1 or more"),
         ({"n_starts": 0}, "needed an int, 1 or more"),
-        ({"k_schedule": "paper"}, "needed a KSchedule"),
         ({"class_weight": "balance"}, "balanced"),
         ({"class_weight": {"yes": 0.0}}, "gives a class no positive weight"),
         ({"class_weight": {"yes": np.inf}}, "gives a class no positive weight"),
@@ -88,10 +86,8 @@ def test_wrong_data_is_refused(data, message):
         ({"m": None}, "^m=None is of type NoneType"),
         ({"m": 0.0}, "^m=0.0 is no share at all"),
         ({"verbose": "loud"}, "verbose='loud' is not an int"),
-        ({"k_schedule": KSchedule.PAPER, "k": 0.5}, "needed one of them"),
-        ({"k_schedule": KSchedule.PAPER, "m": 0, "solver": "topsum"}, "does not follow one"),
-        ({"tol": -1.0, "solver": "exhaustive"}, "needed a number above 0"),
-        ({"n_starts": "all", "m": 0, "solver": "topsum"}, "needed an int, 1 or more"),
+        ({"tol": -1.0, "solver": "dca"}, "needed a number above 0"),
+        ({"n_starts": "all", "m": 0, "solver": "dca"}, "needed an int, 1 or more"),
         ({"fit_intercept": "no"}, "needed True or False"),
         ({"certify": 1}, "needed True or False"),
         ({"warm_start": 1}, "needed True or False"),

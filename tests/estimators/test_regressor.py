@@ -7,7 +7,7 @@ from sklearn.linear_model import LinearRegression, QuantileRegressor, Ridge
 from sorr import RankedRangeRegressor
 from sorr.losses import Huber
 from sorr.objectives import RankedRangeObjective
-from sorr.solvers import KSchedule, Status, exhaustive
+from sorr.solvers import Status, exhaustive
 from tests.estimators.problems import outlying
 
 
@@ -99,7 +99,6 @@ def test_a_single_row_and_a_constant_feature_have_an_answer():
         ({"m": 0.5, "k": 0.2}, "no rank between them"),
         ({"loss": "logistic"}, "needed a loss of residuals"),
         ({"loss": "hubber"}, "did you mean huber"),
-        ({"k_schedule": KSchedule.PAPER}, "training accuracy"),
         ({"solver": "trimm"}, "did you mean 'trim'"),
         ({"C": 0.0}, "C > 0"),
         ({"certify": 1}, "certify=1 is not a bool"),

@@ -23,6 +23,16 @@ def ridge_of_maxima(point):
     return float(heights.max()), planes[heights.argmax()]
 
 
+def points_of(function, max_steps, tol=0.0):
+    """Return the start, and the point after each step."""
+    points = [START]
+    for steps in range(1, max_steps + 1):
+        point = lower(function, START, max_steps=steps, tol=tol)
+        if not np.array_equal(point, points[-1]):
+            points.append(point)
+    return points
+
+
 @pytest.mark.parametrize("function", [bowl, kinks, ridge_of_maxima])
 def test_it_finds_the_lowest_point_with_and_without_kinks(function):
     point = lower(function, START, max_steps=500, tol=0.0)
@@ -31,14 +41,7 @@ def test_it_finds_the_lowest_point_with_and_without_kinks(function):
 
 @pytest.mark.parametrize("function", [bowl, kinks, ridge_of_maxima])
 def test_it_never_goes_up(function):
-    values = [function(START)[0]]
-    lower(
-        function,
-        START,
-        max_steps=50,
-        tol=0.0,
-        after=lambda point: values.append(function(point)[0]),
-    )
+    values = [function(point)[0] for point in points_of(function, 50)]
     assert len(values) > 5
     assert np.all(np.diff(values) < 0)
 
@@ -59,9 +62,7 @@ def test_the_start_is_returned_where_nothing_is_lower():
 
 
 def test_steps_are_counted():
-    seen = []
-    lower(kinks, START, max_steps=3, tol=0.0, after=seen.append)
-    assert len(seen) == 3
+    assert len(points_of(kinks, 3)) == 1 + 3
 
 
 def test_it_stops_when_ten_steps_change_little():
@@ -69,10 +70,8 @@ def test_it_stops_when_ten_steps_change_little():
         value, slope = kinks(point)
         return value + 1.0, slope
 
-    seen = []
-    lower(raised, START, max_steps=1000, tol=0.1, after=seen.append)
-    values = [raised(point)[0] for point in seen]
-    assert 10 <= len(seen) < 200
+    values = [raised(point)[0] for point in points_of(raised, 250, tol=0.1)]
+    assert 10 < len(values) < 200
     assert values[-11] - values[-1] <= 0.1 * values[-1]
     assert values[-12] - values[-2] > 0.1 * values[-2]
 

@@ -7,15 +7,15 @@ from scipy import sparse
 from scipy.optimize import linprog
 from sklearn.linear_model import LogisticRegression
 
-from sorr.objectives import Groups, RankedRangeObjective
+from sorr.objectives import RankedRangeObjective
 from sorr.solvers.base import Status
 from sorr.solvers.dca import dca
 from sorr.solvers.record import Record
 from sorr.solvers.schedule import KSchedule
-from sorr.solvers.stochastic import Sampled, _Slopes, step_sizes
+from sorr.solvers.stochastic import Sampled, step_sizes
 from tests.solvers.problems import conic_minimum_of_classes, with_sentinels
 
-INNER = ["stochastic", "deterministic", "minibatch"]
+INNER = ["stochastic", "deterministic"]
 LOSSES = ["logistic", "hinge", "squared", "absolute", "softmax", "multiclass_hinge"]
 each_inner = pytest.mark.parametrize("inner", INNER)
 
@@ -199,14 +199,12 @@ def test_thresholds_minimise_the_outer_problem(options):
     assert_allclose(best, objective.convex_parts()[0].value(theta), rtol=1e-12)
 
 
-@pytest.mark.parametrize("inner", ["stochastic", "minibatch"])
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "softmax"])
 @pytest.mark.parametrize("shape", ["average", "trimmed", "groups", "weights"])
-def test_noisy_steps_come_close_to_the_exact_ones(inner, loss, shape):
+def test_noisy_steps_come_close_to_the_exact_ones(loss, shape):
     objective = problem(loss, **SHAPES[shape], seed=1)
     exact = dca(objective, inner="deterministic").objective
-    effort = {"outer_steps": 15} if inner == "stochastic" else {"batch_size": 16}
-    noisy = dca(objective, inner=inner, random_state=0, **effort)
+    noisy = dca(objective, outer_steps=15, random_state=0)
     start = objective.value(np.zeros(objective.shape))
     # Steps with noise, of a limited number: a twentieth of the way is left to them.
     assert noisy.objective - exact < 0.05 * (start - exact)
@@ -222,17 +220,15 @@ def test_a_batch_of_all_rows_makes_steps_without_noise():
     assert runs[0].objective < objective.value(np.zeros(4))
 
 
-@pytest.mark.parametrize("inner", ["stochastic", "minibatch"])
-def test_the_number_of_the_step_goes_on_between_outer_steps_only_in_small_ones(inner):
+def test_the_number_of_the_step_starts_again_in_each_outer_step():
     numbers = []
 
     def length(number):
         numbers.append(number)
         return 1e-3
 
-    dca(problem(m=5), inner=inner, step_size=length, inner_steps=4, outer_steps=3, tol=0)
-    again = [0, 1, 2, 3] * 3
-    assert numbers == (again if inner == "stochastic" else list(range(12)))
+    dca(problem(m=5), step_size=length, inner_steps=4, outer_steps=3, tol=0)
+    assert numbers == [0, 1, 2, 3] * 3
 
 
 def test_the_default_steps_shorten_as_the_square_root_and_suit_the_scale_of_the_rows():
@@ -253,58 +249,6 @@ def test_a_strong_ridge_shortens_the_default_steps():
 def test_steps_that_diverge_are_reported_with_a_way_out():
     with pytest.raises(FloatingPointError, match=r"after 1 outer steps.*lower step_size"):
         dca(problem("squared"), step_size=1e3, random_state=0)
-
-
-# -- small outer steps --------------------------------------------------------------------------
-
-
-def slopes_at(objective, theta):
-    raw = objective.raw_prediction(theta)
-    tangent = objective.convex_parts()[1]
-    return _Slopes(Sampled(objective), tangent, raw, tangent.shares(raw))
-
-
-@each_shape
-def test_slopes_refreshed_in_one_batch_of_all_rows_are_those_of_the_paper(options):
-    objective = problem(**options)
-    old, new = np.random.default_rng(8).standard_normal((2, *objective.shape))
-    slopes = slopes_at(objective, old)
-    tangent = objective.convex_parts()[1]
-    assert_allclose(slopes.theta_hat, tangent.value_and_subgradient(old)[1], atol=1e-12)
-    slopes.refresh(np.random.default_rng(9).permutation(120), new)
-    assert_allclose(slopes.theta_hat, tangent.value_and_subgradient(new)[1], atol=1e-12)
-
-
-def test_slopes_of_rows_that_were_not_seen_again_stay():
-    objective = problem(m=30)
-    old, new = np.random.default_rng(8).standard_normal((2, 4))
-    slopes = slopes_at(objective, old)
-    before = slopes._each.copy()
-    rows = np.arange(40)
-    slopes.refresh(rows, new)
-    assert_array_equal(slopes._each[40:], before[40:])
-    assert_allclose(slopes.theta_hat, objective.design.pull(slopes._each), atol=1e-12)
-    # Of the 40 rows ranked among themselves, a quarter is above rank m.
-    losses = objective.losses(objective.raw_prediction(new))[rows]
-    assert_array_equal(slopes._each[rows] != 0, losses >= np.sort(losses)[30])
-
-
-def test_small_outer_steps_read_a_number_of_rows_that_does_not_grow_with_the_data():
-    for n in (20_000, 40_000):
-        objective = problem(n=n, m=0.1)
-        passes = [
-            dca(objective, inner="minibatch", outer_steps=steps, batch_size=50).passes
-            for steps in (10, 20)
-        ]
-        assert_allclose((passes[1] - passes[0]) * n, 10 * 50 * 11 * 2)  # predict, then pull
-        assert passes[0] < 8
-
-
-def test_the_objective_is_traced_once_in_as_many_rows_as_there_are():
-    objective = problem(m=15)
-    solution = dca(objective, inner="minibatch", outer_steps=40, batch_size=10, inner_steps=2)
-    # 30 rows in each outer step, 120 in all: the start, then every fourth
-    assert len(solution.trace) == 1 + 10
 
 
 # -- ties ---------------------------------------------------------------------------------------
@@ -328,72 +272,7 @@ def test_zero_is_left_where_few_ranks_are_kept(inner, loss):
     assert solution.objective < 0.7 * objective.value(np.zeros(4))
 
 
-# -- selection, restarts, schedules -------------------------------------------------------------
-
-
-@pytest.mark.parametrize("inner", INNER)
-def test_the_point_of_highest_score_is_returned(inner):
-    objective, seen = problem(m=15), []
-    target = 0.5 * dca(objective, inner="deterministic").theta
-
-    def score(theta):
-        seen.append((-float(np.linalg.norm(theta - target)), theta.copy()))
-        return seen[-1][0]
-
-    solution = dca(objective, inner=inner, validation=score, outer_steps=4, random_state=0)
-    scores = [value for value, _ in seen]
-    assert_array_equal(solution.theta, seen[int(np.argmax(scores))][1])
-    assert max(scores) > scores[-1]
-    assert_allclose(solution.objective, objective.value(solution.theta))
-
-
-@pytest.mark.parametrize("every", [1, 3])
-def test_scores_are_taken_after_every_so_many_inner_steps(every):
-    calls = []
-    dca(
-        problem(m=15),
-        validation=lambda theta: calls.append(theta) or 0.0,
-        validate_every=every,
-        inner_steps=7,
-        outer_steps=3,
-        random_state=0,
-        tol=0,
-    )
-    assert len(calls) == 21 // every
-
-
-def test_a_restart_keeps_the_slope_only():
-    start = np.full(4, 0.3)
-    objective = problem(m=15)
-    seen = []
-    dca(
-        objective,
-        start=start,
-        restart=True,
-        validation=lambda theta: seen.append(theta) or 0.0,
-        step_size=0.1,
-        batch_size=120,
-        inner_steps=5,
-        outer_steps=2,
-        tol=0,
-    )
-    tangent = objective.convex_parts()[1]
-    sampled = Sampled(objective)
-    (whole,) = sampled.batches(1, 120, np.random.default_rng(0))
-    level = sampled.thresholds(objective.raw_prediction(start))
-    for first, at in ((seen[0], start), (seen[5], seen[4])):
-        theta_hat = tangent.value_and_subgradient(at)[1]
-        down = sampled.direction(whole, start, level, theta_hat)[0]
-        assert_allclose(first, start - 0.1 * down, rtol=1e-12)
-    assert np.abs(seen[0] - seen[5]).max() > 1e-6
-
-
-def test_with_restarts_deterministic_steps_end_where_they_would_without():
-    objective = problem(m=15)
-    plain, again = (
-        dca(objective, inner="deterministic", restart=restart) for restart in (False, True)
-    )
-    assert_allclose(again.objective, plain.objective, rtol=1e-4)  # both stop at a relative 1e-6
+# -- schedules ---------------------------------------------------------------------------------
 
 
 @each_inner
@@ -406,7 +285,7 @@ def test_a_schedule_lowers_k_as_the_accuracy_rises(inner):
         k_schedule=KSchedule((0.7,), (0.25,)),
         random_state=0,
         progress=steps.append,
-        outer_steps=3 if inner != "minibatch" else 30,
+        outer_steps=3,
     )
     raw = objective.raw_prediction(solution.theta)
     assert objective.loss.is_right(objective.y, raw).mean() > 0.9
@@ -420,37 +299,17 @@ def test_a_schedule_lowers_k_as_the_accuracy_rises(inner):
 def test_a_level_once_reached_counts_as_reached():
     objective = problem(n=200, wrong=0.0, m=2)
     right = dca(objective, inner="deterministic").theta
-    record = Record(objective, right, None, 1, KSchedule.PAPER, None)
+    record = Record(objective, right, KSchedule.PAPER, None)
     assert record.objective.groups.groups[0].k == 25  # between 90 and 95 % are right
     record.add(-right)
     assert record.objective.groups.groups[0].k == 25
-    fresh = Record(objective, -right, None, 1, KSchedule.PAPER, None)
+    fresh = Record(objective, -right, KSchedule.PAPER, None)
     assert fresh.objective.groups.groups[0].k == 200
 
 
 def test_a_schedule_needs_classes():
     with pytest.raises(TypeError, match="squared predicts no class"):
         dca(problem("squared"), k_schedule=KSchedule.PAPER)
-
-
-def test_the_protocol_of_the_authors_runs():
-    both, (half, rest) = problem(n=240), np.arange(240).reshape(2, 120)
-    objective = both.take(half, Groups.of(120, 15, 80))
-    held_out = both.take(rest, Groups.of(120, 0, None))
-
-    def accuracy(theta):
-        return float(held_out.loss.is_right(held_out.y, held_out.raw_prediction(theta)).mean())
-
-    protocol = {
-        "batch_size": 120,
-        "step_size": 0.1,
-        "inner_steps": 100,
-        "outer_steps": 5,
-        "restart": True,
-    }
-    selected = dca(objective, validation=accuracy, **protocol)
-    assert accuracy(selected.theta) > 0.7
-    assert accuracy(selected.theta) > accuracy(dca(objective, **protocol).theta)
 
 
 # -- what comes out -----------------------------------------------------------------------------
@@ -479,7 +338,7 @@ def test_the_solution_describes_the_objective_that_was_given(inner, options):
 
 
 @pytest.mark.parametrize("inner", INNER)
-def test_without_scores_the_lowest_point_of_the_trace_is_returned(inner):
+def test_the_lowest_point_of_the_trace_is_returned(inner):
     solution = dca(problem("hinge", m=15), inner=inner, random_state=3, outer_steps=12)
     assert_allclose(solution.objective, min(step.objective for step in solution.trace))
 
@@ -578,11 +437,9 @@ def test_the_start_is_left_untouched():
         ({"tol": np.nan}, "tol=nan is no tolerance"),
         ({"inner": "deterministic", "step_size": 0.1}, "step_size or batch_size is given, but"),
         ({"inner": "deterministic", "batch_size": 1}, "needed inner='stochastic', or neither"),
-        ({"inner": "minibatch", "restart": True}, "restart=True would undo"),
         ({"outer_steps": 0}, "outer_steps=0 is not a number of them; needed an int, 1 or more"),
         ({"inner_steps": True}, "inner_steps=True is not a number"),
         ({"batch_size": 2.0}, "batch_size=2.0 is not a number"),
-        ({"validate_every": -1}, "validate_every=-1 is not a number"),
         ({"step_size": 0}, "step_size=0 is not a positive number; needed one, or a function"),
         ({"step_size": "long"}, "step_size='long' is not a positive number"),
         ({"step_size": True}, "step_size=True is not a positive number"),

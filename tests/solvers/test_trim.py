@@ -8,7 +8,7 @@ from scipy import sparse
 
 from sorr.objectives import RankedRangeObjective
 from sorr.ranked import Mass
-from sorr.solvers import KSchedule, Status, dca, topsum, trim
+from sorr.solvers import Status, dca, topsum, trim
 from sorr.solvers.fast import evaluate
 from tests.solvers.problems import (
     classes,
@@ -243,18 +243,6 @@ def test_the_constant_model_is_returned_and_named(loss):
     assert solution.status is Status.CONSTANT_MODEL
     assert "raise k" in solution.status.sentence
     assert np.abs(solution.coef).max() < 1e-3
-
-
-def test_the_schedule_lowers_k_as_rows_come_out_right():
-    X, y = classes(400, 3, noise=0.05)
-    objective = RankedRangeObjective(X, y, m=4, C=1e3)
-    solution = trim(objective, k_schedule=KSchedule.PAPER, random_state=0)
-    accuracy = np.mean(np.sign(objective.raw_prediction(solution.theta)) == y)
-    assert accuracy > 0.9
-    kept = np.count_nonzero(solution.row_weights)
-    assert kept < 100
-    assert kept >= 400 * KSchedule.PAPER.fractions[-1] - 4
-    assert any(step.phase == "schedule" for step in solution.trace)
 
 
 @pytest.mark.parametrize("n_starts", [0, True, -3, "many", 2.5])

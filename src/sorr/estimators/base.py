@@ -21,7 +21,7 @@ from sorr.losses import Loss
 from sorr.objectives import RankedRangeObjective
 from sorr.ranked import Mass
 from sorr.ranked import thresholds as cut_values
-from sorr.solvers import Minimum, Solution, dca, exhaustive, topsum, trim
+from sorr.solvers import Minimum, Solution, dca, trim
 from sorr.solvers.base import as_count, check_limits
 
 __all__ = [
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 _ROUNDING = 1e-9  # relative difference of a loss from itself, by another order of additions
-SOLVERS = ("trim", "dca", "topsum", "exhaustive")
+SOLVERS = ("trim", "dca")
 
 
 @dataclass(frozen=True)
@@ -78,24 +78,12 @@ class RankedRangeLinear(LinearModel):
         )
 
     def _check_options(self) -> None:
-        """Refuse what no solver could make sense of, or the chosen one would not look at."""
+        """Refuse what no solver could make sense of."""
         check_choice("solver", self.solver, SOLVERS)
         check_limits(self.tol, self.max_iter)
         if self.n_starts != "auto":
             as_count("n_starts", self.n_starts, 1)
         check_verbose(self.verbose)
-        if self.k_schedule is None:
-            return
-        if self.solver not in ("trim", "dca"):
-            raise ValueError(
-                f"k_schedule is given, and solver={self.solver!r} does not follow one; needed "
-                "solver='trim' or 'dca'"
-            )
-        if self.k is not None:
-            raise ValueError(
-                f"k={self.k!r} and k_schedule are both given, and each sets the last rank to keep; "
-                "needed one of them"
-            )
 
     def _certifies(self, objective: RankedRangeObjective) -> bool:
         """Tell whether `trim` should go on to a certified fixed point."""
@@ -109,19 +97,12 @@ class RankedRangeLinear(LinearModel):
         certify = self._certifies(objective)
         progress = reporter(type(self).__name__, self.verbose)
         seed = as_seed(self.random_state)
-        if self.solver == "exhaustive":
-            return exhaustive(objective, tol=self.tol)
-        if self.solver == "topsum":
-            return topsum(
-                objective, start=start, tol=self.tol, max_iter=self.max_iter, progress=progress
-            )
         if self.solver == "dca":
             return dca(
                 objective,
                 start=start,
                 inner="deterministic",
                 outer_steps=self.max_iter,
-                k_schedule=self.k_schedule,
                 tol=self.tol,
                 random_state=seed,
                 progress=progress,
@@ -133,7 +114,6 @@ class RankedRangeLinear(LinearModel):
             certify=certify and objective.loss.has_bound,
             tol=self.tol,
             max_iter=self.max_iter,
-            k_schedule=self.k_schedule,
             random_state=seed,
             progress=progress,
         )
@@ -154,7 +134,6 @@ class RankedRangeLinear(LinearModel):
         objective = self._objective(task)
         warm = self._warm(objective.shape)
         solution = self._minimise(objective, task.start if warm is None else warm)
-        objective = objective.with_groups(solution.groups)  # k may have followed a schedule
         raw = objective.raw_prediction(solution.theta)
         largest = self._keep(task, objective, solution, raw)
         is_endless = objective.loss.is_endless and objective.strata is not None

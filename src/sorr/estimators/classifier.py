@@ -23,7 +23,6 @@ from sorr.estimators.share.estimate import DROPS, OutlierShare, share_of
 from sorr.estimators.targets import classes_of, encode, loss_of_classes
 from sorr.losses import Loss
 from sorr.ranked import Mass
-from sorr.solvers import KSchedule
 
 __all__ = ["RankedRangeClassifier"]
 
@@ -65,16 +64,14 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
         more of the class that is harder, smaller or mislabelled more; see the user guide.
     fit_intercept : bool, default=True
         Whether there is an intercept.
-    solver : {"trim", "dca", "topsum", "exhaustive"}, default="trim"
+    solver : {"trim", "dca"}, default="trim"
         What minimises; see `sorr.solvers`. "dca" is the paper's algorithm, with deterministic
-        inner steps; "topsum" solves the convex case m=0; "exhaustive" is for a dozen rows.
+        inner steps.
     n_starts : int or "auto", default="auto"
         How many starting points `trim` tries.
     certify : bool, default=True
         Whether `trim` goes on to a certified fixed point. With the hinge and several classes that
         takes seconds from a few thousand rows on.
-    k_schedule : KSchedule or None, default=None
-        Lowers k as the training accuracy rises, instead of `k`; for "trim" and "dca".
     class_weight : mapping, "balanced" or None, default=None
         A factor on the mass of each class: how much it counts in the objective. Within classes
         the same rows are dropped as without. Pooled, a row of twice the weight is two rows to
@@ -82,7 +79,7 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
     tol : float, default=1e-6
         The certified gap to reach, relative to the objective.
     max_iter : int, default=50
-        How many trimming steps, or outer steps of another solver, to take at most.
+        How many trimming steps, or outer steps of "dca", to take at most.
     warm_start : bool, default=False
         Whether to start at the parameters of the last fit, and nowhere else.
     random_state : int, RandomState, Generator or None, default=None
@@ -161,10 +158,9 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
         C: float = 1e4,
         ranking: Literal["within_class", "pooled"] = "within_class",
         fit_intercept: bool = True,
-        solver: Literal["trim", "dca", "topsum", "exhaustive"] = "trim",
+        solver: Literal["trim", "dca"] = "trim",
         n_starts: int | Literal["auto"] = "auto",
         certify: bool = True,
-        k_schedule: KSchedule | None = None,
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         tol: float = 1e-6,
         max_iter: int = 50,
@@ -182,7 +178,6 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
         self.solver = solver
         self.n_starts = n_starts
         self.certify = certify
-        self.k_schedule = k_schedule
         self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter

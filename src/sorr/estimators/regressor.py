@@ -17,7 +17,6 @@ from sorr.estimators.share.residuals import residual_share_of
 from sorr.estimators.targets import loss_of_numbers
 from sorr.losses import Loss
 from sorr.ranked import Mass
-from sorr.solvers import KSchedule
 
 __all__ = ["RankedRangeRegressor"]
 
@@ -42,8 +41,8 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
     C : float, default=1e4
         The inverse strength of the ridge, as in the paper: in scikit-learn's
         ``Ridge(alpha)`` it is ``alpha = (k - m) / (2 C)``, since losses are averaged here.
-    fit_intercept, solver, n_starts, certify, k_schedule, tol, max_iter, warm_start, random_state
-        As in `RankedRangeClassifier`; a `k_schedule` needs classes and is refused here.
+    fit_intercept, solver, n_starts, certify, tol, max_iter, warm_start, random_state
+        As in `RankedRangeClassifier`.
     n_jobs : int or None, default=None
         Not used: a fit takes one thread. Here for a form in common with the other estimators.
     verbose : int, default=0
@@ -98,10 +97,9 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
         loss: str | Loss = "squared",
         C: float = 1e4,
         fit_intercept: bool = True,
-        solver: Literal["trim", "dca", "topsum", "exhaustive"] = "trim",
+        solver: Literal["trim", "dca"] = "trim",
         n_starts: int | Literal["auto"] = "auto",
         certify: bool = True,
-        k_schedule: KSchedule | None = None,
         tol: float = 1e-6,
         max_iter: int = 50,
         warm_start: bool = False,
@@ -117,7 +115,6 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
         self.solver = solver
         self.n_starts = n_starts
         self.certify = certify
-        self.k_schedule = k_schedule
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start
@@ -146,11 +143,6 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
             loss = loss_of_numbers(self.loss)
             if isinstance(self.m, str):
                 check_choice("m", self.m, ("auto",))
-            if self.k_schedule is not None:
-                raise ValueError(
-                    "k_schedule follows the training accuracy, which a regression has none of; "
-                    "needed k_schedule=None: give k instead"
-                )
             mass = np.array([len(rows.y) if rows.weight is None else rows.weight.sum()])
             if rows.is_whole:
                 mass = mass.astype(np.int64)

@@ -21,7 +21,6 @@ __all__ = ["TraceDisplay"]
 # what the solvers call their phases, in words, and the mark of each
 _PHASES = {
     "start": ("starting point", "o"),
-    "schedule": ("k lowered", "v"),
     "anneal": ("annealed", "D"),
     "fast": ("fast step", "."),
     "trim": ("trimming step", "s"),

@@ -21,14 +21,7 @@ _TRIALS = 40
 _PATIENCE = 10  # steps over which a decrease is judged: at a kink, single ones are often short
 
 
-def lower(
-    function: Function,
-    start: FloatArray,
-    *,
-    max_steps: int,
-    tol: float,
-    after: Callable[[FloatArray], None] | None = None,
-) -> FloatArray:
+def lower(function: Function, start: FloatArray, *, max_steps: int, tol: float) -> FloatArray:
     """Return a point where the function is at most what it is at the start.
 
     The weak Wolfe conditions are met by bisection, which needs no second derivative: so the steps
@@ -44,8 +37,6 @@ def lower(
         How many steps to take at most.
     tol : float
         Stop when ten steps lower the function by less than this, relatively.
-    after : callable, optional
-        Called with the point after each step.
 
     References
     ----------
@@ -69,8 +60,6 @@ def lower(
         new, value, new_slope = found
         memory.add(new - point, new_slope - slope, rtol=1e-12)
         point, slope = new, new_slope
-        if after is not None:
-            after(point)
         recent.append(value)
         if len(recent) > _PATIENCE and recent[0] - value <= tol * abs(value):
             break

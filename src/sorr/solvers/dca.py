@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import partial
-from itertools import islice
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -26,17 +25,17 @@ from sorr.solvers.base import (
 )
 from sorr.solvers.bfgs import lower
 from sorr.solvers.degenerate import is_constant
-from sorr.solvers.record import Record, Validation
+from sorr.solvers.record import Record
 from sorr.solvers.schedule import KSchedule
 from sorr.solvers.starts import average_start
-from sorr.solvers.stochastic import StepSize, minibatch, step_sizes, stochastic
+from sorr.solvers.stochastic import StepSize, step_sizes, stochastic_step
 from sorr.solvers.tangent import parted_shares
 
 __all__ = ["dca"]
 
 _BRIEF = 25  # steps to a start by a relative of the loss
 
-Inner: TypeAlias = Literal["stochastic", "deterministic", "minibatch"]
+Inner: TypeAlias = Literal["stochastic", "deterministic"]
 
 
 def dca(
@@ -48,9 +47,6 @@ def dca(
     inner_steps: int | None = None,
     step_size: StepSize | None = None,
     batch_size: int | None = None,
-    restart: bool = False,
-    validation: Validation | None = None,
-    validate_every: int = 1,
     k_schedule: KSchedule | None = None,
     tol: float = 1e-6,
     random_state: int | np.random.Generator | None = None,
@@ -76,37 +72,23 @@ def dca(
     start : array-like, optional
         The first point: zero by default, or for a loss that is not convex a short fit by a convex
         relative of it: at zero all labels tie, and from near there the steps may lead nowhere.
-    inner : {"stochastic", "deterministic", "minibatch"}, default="stochastic"
+    inner : {"stochastic", "deterministic"}, default="stochastic"
         How the convex problem is lowered.
 
         - "stochastic": subgradient steps on one row each, Eq. (SGD) of the paper; see the notes.
           With a batch as large as the data, the full-batch steps of the authors' code.
         - "deterministic": quasi-Newton steps on all rows which never go up: F falls in every
-          outer step, unless `restart` is set.
-        - "minibatch": stochastic DCA for many rows. The slope is the sum of what each row adds,
-          kept from when the row was last seen; an outer step refreshes the rows of one batch,
-          ranked among themselves, and takes a few steps on batches. Its cost does not grow with
-          the number of rows; F is evaluated once in as many rows as there are.
+          outer step.
     outer_steps, inner_steps : int, optional
         How many steps to take at most. By default 30 outer ones, each with two readings of the
-        data, if "stochastic"; 100 of at most 500 if "deterministic"; 10 inner ones, and outer
-        ones for 60 readings of the data, if "minibatch".
+        data, if "stochastic"; 100 of at most 500 if "deterministic".
     step_size : float or callable, optional
-        The step :math:`\eta_l`, or a function of the number l = 0, 1, ... of the inner step; l
-        goes on counting from one outer step to the next if "minibatch". By default
-        :math:`\eta_0 / \sqrt{l + 1}`, with the readings of the data in place of l if
-        "minibatch". :math:`\eta_0` is what the squared loss would bear: (k - m) / n, over the
-        largest eigenvalue of the second moments of the rows plus their mean squared length
-        divided by the size of a batch.
+        The step :math:`\eta_l`, or a function of the number l = 0, 1, ... of the inner step
+        within its outer step. By default :math:`\eta_0 / \sqrt{l + 1}`, where :math:`\eta_0` is
+        what the squared loss would bear: (k - m) / n, over the largest eigenvalue of the second
+        moments of the rows plus their mean squared length divided by the size of a batch.
     batch_size : int, optional
-        The rows of a step: 1 by default, 64 if "minibatch".
-    restart : bool, default=False
-        Whether each outer step goes back to the first point and keeps the slope only: with
-        `validation`, the protocol of the authors' code.
-    validation : callable, optional
-        Scores parameters, more being better. The solution is the point of highest score.
-    validate_every : int, default=1
-        After how many inner steps to call it.
+        The rows of a step: 1 by default.
     k_schedule : KSchedule, optional
         Lowers k as the training accuracy rises, and so replaces the k of the objective: the
         solution is one of the last objective.
@@ -120,8 +102,8 @@ def dca(
     Returns
     -------
     Solution
-        Without `validation`, the point after an outer step at which F is lowest. Nothing is
-        certified: the gap is infinite. `Status.UNCERTIFIED` says that F seems to have converged,
+        The point after an outer step at which F is lowest. Nothing is certified: the gap is
+        infinite. `Status.UNCERTIFIED` says that F seems to have converged,
         but that rounding may hide what is left to do: losses above rank m are so large that
         the difference of the two functions has no digits of the others.
 
@@ -142,9 +124,6 @@ def dca(
     S. Hu, Y. Ying, X. Wang, S. Lyu, "Learning by minimizing the sum of ranked range", NeurIPS
     2020, Algorithm 1.
 
-    H. A. Le Thi, H. M. Le, D. N. Phan, B. Tran, "Stochastic DCA for minimizing a large sum of DC
-    functions with application to multi-class logistic regression", Neural Networks 132, 2020.
-
     Examples
     --------
     >>> import numpy as np
@@ -154,38 +133,30 @@ def dca(
     >>> dca(objective, inner="deterministic").theta.round(4)
     array([2., 1.])
     """
-    _refuse(inner, step_size, batch_size, restart)
+    _refuse(inner, step_size, batch_size)
     if not tol >= 0:
         raise ValueError(f"tol={tol} is no tolerance; needed tol >= 0: 0 makes all outer steps")
     random, n = as_generator(random_state), objective.n_samples
-    every = as_count("validate_every", validate_every, 1)
     given, objective = objective, tamed(objective)
     first = as_start(objective, start)
     if start is None and not objective.loss.convex:
         first = average_start(objective, random, _BRIEF)
-    record = Record(objective, first, validation, every, k_schedule, progress)
+    record = Record(objective, first, k_schedule, progress)
     if inner == "deterministic":
         steps, outer = as_count("inner_steps", inner_steps, 500), 100
-        walk = _deterministic(record, restart, steps, tol, random)
-    elif inner == "stochastic":
+        step = partial(_deterministic_step, record, first, steps, tol, random)
+    else:
         batch, outer = min(as_count("batch_size", batch_size, 1), n), 30
         steps = as_count("inner_steps", inner_steps, 2 * math.ceil(n / batch))
         eta = step_sizes(objective, step_size, batch)
-        walk = stochastic(record, restart, steps, batch, eta, random)
-    else:
-        batch = min(as_count("batch_size", batch_size, 64), n)
-        steps = as_count("inner_steps", inner_steps, 10)
-        outer = math.ceil(60 * n / (batch * (steps + 1)))
-        eta = step_sizes(objective, step_size, batch, by_readings=True)
-        walk = minibatch(record, steps, batch, eta, random)
-    status, theta = Status.ITERATION_LIMIT, record.theta
+        step = partial(stochastic_step, record, steps, batch, eta, random)
+    status = Status.ITERATION_LIMIT
     with np.errstate(over="ignore", invalid="ignore"):  # steps that diverge are reported in words
-        for theta in islice(walk, as_count("outer_steps", outer_steps, outer)):  # noqa: B007
+        for _ in range(as_count("outer_steps", outer_steps, outer)):
+            step()
             if record.change <= tol:
                 status = Status.CONVERGED
                 break
-        if theta is not record.theta:
-            record.add(theta)
     theta, objective = record.best, record.objective
     raw = objective.raw_prediction(theta)
     minimum = describe(objective, theta, raw)
@@ -221,34 +192,29 @@ def _is_blind(record: Record, raw: FloatArray, tol: float) -> bool:
     return bool(np.finfo(float).eps * convex > max(tol, 1e-12) * scale)
 
 
-def _deterministic(
-    record: Record, restart: bool, steps: int, tol: float, random: np.random.Generator
-) -> Iterator[FloatArray]:
-    first = record.theta
-    while True:
-        objective, start, before = record.objective, record.theta, record.value
-        convex, tangent = objective.convex_parts()
-        best, lowest = start, before
-        for shares in _choices(record, random):
-            majoriser = partial(
-                _majoriser, convex, tangent.subgradient_at(record.raw, start, shares)
-            )
-            point = lower(
-                majoriser,
-                first if restart else start,
-                max_steps=steps,
-                tol=tol / 1000,  # so that an outer step that changes nothing is a stationary point
-                after=record.seen,
-            )
-            value = objective.value(point)
-            if restart or value < lowest:  # rounding can leave it a little above
-                best, lowest = point, value
-            if abs(value - before) > tol * before:
-                break
-        if best is first and not objective.loss.smooth:  # a corner, perhaps: no way down leads on
-            best = _past_corners(record, steps, tol)
-        record.add(best)
-        yield best
+def _deterministic_step(
+    record: Record, first: FloatArray, steps: int, tol: float, random: np.random.Generator
+) -> None:
+    """Take an outer step whose inner steps read all rows; it never leads up."""
+    objective, start, before = record.objective, record.theta, record.value
+    convex, tangent = objective.convex_parts()
+    best, lowest = start, before
+    for shares in _choices(record, random):
+        theta_hat = tangent.subgradient_at(record.raw, start, shares)
+        point = lower(
+            partial(_majoriser, convex, theta_hat),
+            start,
+            max_steps=steps,
+            tol=tol / 1000,  # so that an outer step that changes nothing is a stationary point
+        )
+        value = objective.value(point)
+        if value < lowest:  # rounding can leave it a little above
+            best, lowest = point, value
+        if abs(value - before) > tol * before:
+            break
+    if best is first and not objective.loss.smooth:  # a corner, perhaps: no way down leads on
+        best = _past_corners(record, steps, tol)
+    record.add(best)
 
 
 def _past_corners(record: Record, steps: int, tol: float) -> FloatArray:
@@ -282,7 +248,7 @@ def _choices(record: Record, random: np.random.Generator) -> Iterator[FloatArray
         yield parted
 
 
-def _refuse(inner: str, step_size: StepSize | None, batch_size: int | None, restart: bool) -> None:
+def _refuse(inner: str, step_size: StepSize | None, batch_size: int | None) -> None:
     """Refuse options that the inner method would not read."""
     if inner not in get_args(Inner):
         raise ValueError(f"inner={inner!r} is unknown; needed one of {', '.join(get_args(Inner))}")
@@ -290,9 +256,4 @@ def _refuse(inner: str, step_size: StepSize | None, batch_size: int | None, rest
         raise ValueError(
             "step_size or batch_size is given, but deterministic steps find their length and read "
             "all rows; needed inner='stochastic', or neither of them"
-        )
-    if inner == "minibatch" and restart:
-        raise ValueError(
-            "restart=True would undo the few steps between refreshed batches; needed "
-            "inner='stochastic' or 'deterministic'"
         )

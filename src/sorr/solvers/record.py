@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
-
 import numpy as np
 
 from sorr.objectives import RankedRangeObjective
@@ -12,9 +9,7 @@ from sorr.objectives.design import FloatArray
 from sorr.solvers.base import Progress, Step
 from sorr.solvers.schedule import KSchedule
 
-__all__ = ["Record", "Validation"]
-
-Validation: TypeAlias = Callable[[FloatArray], float]
+__all__ = ["Record"]
 
 
 class Record:
@@ -22,6 +17,8 @@ class Record:
 
     Attributes
     ----------
+    best : ndarray
+        The lowest point.
     change : float
         By how much the last outer step changed the objective, relatively.
     """
@@ -30,18 +27,14 @@ class Record:
         self,
         objective: RankedRangeObjective,
         start: FloatArray,
-        validation: Validation | None,
-        validate_every: int,
         k_schedule: KSchedule | None,
         progress: Progress | None,
     ) -> None:
         self.objective = objective
         self.trace: list[Step] = []
-        self._validation, self._every = validation, validate_every
         self._schedule, self._progress = k_schedule, progress
         self._given, self._before = objective.groups, objective.design.passes
-        self._steps, self._score, self._accuracy = 0, -np.inf, 0.0
-        self._favourite: FloatArray | None = None
+        self._accuracy = 0.0
         self.change = self.value = self._lowest = np.inf
         self.add(start)
 
@@ -49,11 +42,6 @@ class Record:
     def passes(self) -> float:
         """How often the data was read."""
         return self.objective.design.passes - self._before
-
-    @property
-    def best(self) -> FloatArray:
-        """The point of highest score, or else the lowest."""
-        return self._bottom if self._favourite is None else self._favourite
 
     def add(self, theta: FloatArray) -> None:
         """Move to the result of an outer step, and lower k if the schedule says so."""
@@ -67,7 +55,7 @@ class Record:
         self.change = abs(value - self.value) / max(abs(value), np.finfo(float).tiny)
         self.theta, self.raw, self.value = theta, raw, value
         if value <= self._lowest:
-            self._lowest, self._bottom = value, theta
+            self._lowest, self.best = value, theta
         step = Step(0, "dca", value, self.passes)
         self.trace.append(step)
         if self._progress is not None:
@@ -84,14 +72,4 @@ class Record:
         if [group.k for group in groups] != [group.k for group in objective.groups]:
             self.objective = objective.with_groups(groups)
             self.value = self._lowest = self.objective.value_at(self.raw, self.theta)
-            self._bottom, self.change = self.theta, np.inf
-
-    def seen(self, theta: FloatArray) -> None:
-        """Score the result of an inner step."""
-        if self._validation is None:
-            return
-        self._steps += 1
-        if self._steps % self._every == 0:
-            score = float(self._validation(theta))
-            if score > self._score:
-                self._score, self._favourite = score, theta
+            self.best, self.change = self.theta, np.inf

@@ -18,13 +18,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sorr.objectives import Design, Groups, RankedRangeObjective
+from sorr.objectives import Design, RankedRangeObjective
 from sorr.objectives.design import FloatArray
 from sorr.ranked import Mass, kth_largest
 from sorr.solvers.record import Record
 from sorr.solvers.tangent import tangent_shares
 
-__all__ = ["Batch", "Sampled", "StepSize", "minibatch", "step_sizes", "stochastic"]
+__all__ = ["Batch", "Sampled", "StepSize", "step_sizes", "stochastic_step"]
 
 StepSize: TypeAlias = "float | Callable[[int], float]"
 
@@ -137,112 +137,30 @@ class Sampled:
         return down, np.asarray(np.bincount(batch.group, surplus, len(level)), dtype=np.float64)
 
 
-def stochastic(
-    record: Record,
-    restart: bool,
-    steps: int,
-    batch_size: int,
-    step_size: Callable[[int], float],
-    random: np.random.Generator,
-) -> Iterator[FloatArray]:
-    """Yield the points after outer steps on batches: Eq. (SGD) of the paper if of one row."""
-    first, first_raw = record.theta, record.raw
-    while True:
-        convex, tangent = record.objective.convex_parts()
-        sampled = Sampled(convex)
-        shares = tangent_shares(record.objective, record.theta, record.raw, random)
-        theta_hat = tangent.subgradient_at(record.raw, record.theta, shares)
-        theta, raw = (first, first_raw) if restart else (record.theta, record.raw)
-        level = sampled.thresholds(raw)
-        for number, batch in enumerate(sampled.batches(steps, batch_size, random)):
-            down, surplus = sampled.direction(batch, theta, level, theta_hat)
-            length = step_size(number)
-            theta, level = theta - length * down, level - length * surplus
-            record.seen(theta)
-        record.add(theta)
-        yield theta
-
-
-def minibatch(
+def stochastic_step(
     record: Record,
     steps: int,
     batch_size: int,
     step_size: Callable[[int], float],
     random: np.random.Generator,
-) -> Iterator[FloatArray]:
-    """Yield the points after outer steps which refresh the slopes of one batch each."""
-    number = 0
-    while True:
-        objective, theta = record.objective, record.theta
-        convex, tangent = objective.convex_parts()
-        sampled, n = Sampled(convex), objective.n_samples
-        level = sampled.thresholds(record.raw)
-        shares = tangent_shares(objective, theta, record.raw, random)
-        slopes = _Slopes(sampled, tangent, record.raw, shares)
-        unread = n
-        for rows in _sweeps(n, batch_size, random):
-            for batch in sampled.batches(steps, batch_size, random):
-                down, surplus = sampled.direction(batch, theta, level, slopes.theta_hat)
-                length = step_size(number)
-                theta, level = theta - length * down, level - length * surplus
-                record.seen(theta)
-                number += 1
-            slopes.refresh(rows, theta)
-            unread -= batch_size * (steps + 1)
-            if unread <= 0:
-                record.add(theta)
-                unread = n
-            yield theta
-            if record.objective is not objective:  # another k, hence other thresholds and scales
-                break
-
-
-def _sweeps(n: int, batch_size: int, random: np.random.Generator) -> Iterator[npt.NDArray[np.intp]]:
-    """Yield the rows in batches, each row once before any comes again."""
-    while True:
-        rows = random.permutation(n)
-        for start in range(0, n, batch_size):
-            yield rows[start : start + batch_size]
-
-
-class _Slopes:
-    """The slope of the tangent as a sum over rows, each as it was when last seen."""
-
-    def __init__(
-        self,
-        sampled: Sampled,
-        tangent: RankedRangeObjective,
-        raw: FloatArray,
-        shares: FloatArray,
-    ) -> None:
-        self._sampled, self._tangent = sampled, tangent
-        self._each = self._tangent.weighted_gradient(raw, shares)
-        self.theta_hat = self._tangent.design.pull(self._each)
-
-    def refresh(self, rows: npt.NDArray[np.intp], theta: FloatArray) -> None:
-        """Linearise the losses of some rows anew, ranked among themselves."""
-        group, mass = self._sampled.group[rows], self._sampled.mass[rows]
-        own = [np.flatnonzero(group == number) for number in range(len(self._tangent.groups))]
-        parts = tuple(
-            whole._replace(rows=rows_of, k=whole.k * size / whole.mass, mass=size)
-            for whole, rows_of in zip(self._tangent.groups, own, strict=True)
-            if (size := float(mass[rows_of].sum())) > 0
-        )
-        part = self._tangent.take(rows, Groups(parts, len(rows), mass))
-        raw = part.raw_prediction(theta)
-        each = part.weighted_gradient(raw, part.shares(raw))
-        self.theta_hat = self.theta_hat + part.design.pull(each - self._each[rows])
-        self._each[rows] = each
+) -> None:
+    """Take an outer step whose inner steps read batches: Eq. (SGD) of the paper if of one row."""
+    convex, tangent = record.objective.convex_parts()
+    sampled = Sampled(convex)
+    shares = tangent_shares(record.objective, record.theta, record.raw, random)
+    theta_hat = tangent.subgradient_at(record.raw, record.theta, shares)
+    theta, level = record.theta, sampled.thresholds(record.raw)
+    for number, batch in enumerate(sampled.batches(steps, batch_size, random)):
+        down, surplus = sampled.direction(batch, theta, level, theta_hat)
+        length = step_size(number)
+        theta, level = theta - length * down, level - length * surplus
+    record.add(theta)
 
 
 def step_sizes(
-    objective: RankedRangeObjective,
-    step_size: StepSize | None,
-    batch_size: int,
-    *,
-    by_readings: bool = False,
+    objective: RankedRangeObjective, step_size: StepSize | None, batch_size: int
 ) -> Callable[[int], float]:
-    """Return the length of each step, by its number; it falls with that, or with readings."""
+    """Return the length of each step as a function of its number."""
     if callable(step_size):
         return step_size
     if step_size is not None:
@@ -251,8 +169,7 @@ def step_sizes(
     groups = objective.groups
     heaviest = max(group.scale for group in groups) * sum(group.mass for group in groups)
     first = 1 / (heaviest * _bend(objective.design, batch_size) + 1 / objective.C)
-    pace = batch_size / objective.n_samples if by_readings else 1.0
-    return lambda number: first / math.sqrt(1 + pace * number)
+    return lambda number: first / math.sqrt(1 + number)
 
 
 def _bend(design: Design, batch_size: int) -> float:

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sorr.objectives import RankedRangeObjective
-from sorr.objectives.design import FloatArray
 from sorr.solvers.anneal import anneal
 from sorr.solvers.base import (
     Minimum,
@@ -36,7 +35,6 @@ from sorr.solvers.base import (
 from sorr.solvers.blur import sharpen, sharpens
 from sorr.solvers.degenerate import is_constant, refuse_lost_class
 from sorr.solvers.fast import Point, descend, evaluate
-from sorr.solvers.schedule import KSchedule
 from sorr.solvers.starts import average_start, distinct, is_small, start_points
 from sorr.solvers.topsum import minimise_top_sum, polish, refuse_unknown_pieces
 
@@ -63,7 +61,6 @@ def trim(
     certify: bool = True,
     tol: float = 1e-6,
     max_iter: int = 50,
-    k_schedule: KSchedule | None = None,
     random_state: int | np.random.Generator | None = None,
     progress: Progress | None = None,
 ) -> Solution:
@@ -95,9 +92,6 @@ def trim(
         both relative to the objective.
     max_iter : int, default=50
         How many trimming steps to take from a starting point, at most.
-    k_schedule : KSchedule, optional
-        Lowers k as the training accuracy rises, and so replaces the k of the objective: the
-        solution is one of the last objective.
     random_state : int, Generator or None
         Draws samples and starting points: the same seed gives the same solution.
     progress : callable, optional
@@ -123,17 +117,10 @@ def trim(
     check_limits(tol, max_iter)
     if n_starts != "auto":
         n_starts = as_count("n_starts", n_starts, 1)
-    if not (k_schedule is None or isinstance(k_schedule, KSchedule)):
-        raise TypeError(
-            f"k_schedule={k_schedule!r} is of type {type(k_schedule).__name__}; needed a "
-            "KSchedule, such as KSchedule.PAPER"
-        )
     refuse_lost_class(objective)
     if certify:
         refuse_unknown_pieces(objective)
     search = _Search(tamed(objective), certify, tol, max_iter, rng, progress)
-    if k_schedule is not None:
-        start = search.follow(k_schedule, start)
     search.run(start, n_starts)
     return recounted(objective, search.solution())
 
@@ -275,22 +262,6 @@ class _Search:
                 break
             best, t = there, 1.5 * t
         return best
-
-    def follow(self, schedule: KSchedule, start: npt.ArrayLike | None) -> FloatArray:
-        """Lower k as the accuracy rises, and return where the last k is to start from."""
-        given, accuracy = self.objective.groups, 0.0
-        point = evaluate(self.objective, as_start(self.objective, start))
-        while True:
-            groups = schedule.groups(given, accuracy)
-            if accuracy > 0 and groups.groups == self.objective.groups.groups:
-                return point.theta
-            self.objective = self.objective.with_groups(groups)
-            point = descend(
-                self.objective, evaluate(self.objective, point.theta, point.raw), rng=self.rng
-            )
-            self.record(0, "schedule", point.value)
-            right = self.objective.loss.is_right(self.objective.y, point.raw)
-            accuracy = max(accuracy, float(np.average(right, weights=given.weight)), _TINY)
 
     def solution(self) -> Solution:
         objective = self.objective

@@ -48,23 +48,24 @@ def problem(n: int) -> RankedRangeObjective:
     return RankedRangeObjective(X, y, "logistic", m=n // 10, k=8 * n // 10, C=1e4)
 
 
-def split_steps(outer: Sequence[float], inner: Sequence[float]) -> StepCost:
-    """Return the lowest costs of steps, of the times at which outer and inner steps ended.
+def split_steps(one: Sequence[float], many: Sequence[float], inner_steps: int) -> StepCost:
+    """Return the lowest cost of an outer step by itself, and the cost of an inner step.
 
-    The first time in `outer` is that before the first step.
+    Parameters
+    ----------
+    one, many : sequence of float
+        The times at which outer steps began and ended, of one inner step each and of many.
+    inner_steps : int
+        How many those many are.
 
     Examples
     --------
-    >>> split_steps([0.0, 10.0, 18.0], [4.0, 5.0, 6.0, 13.0, 14.0, 15.0])
+    >>> split_steps([0.0, 6.0, 13.0], [0.0, 10.0, 18.0], inner_steps=3)
     StepCost(outer=5.0, inner=1.0)
     """
-    stamps = np.asarray(inner)
-    costs = []
-    for begin, end in pairwise(outer):
-        inside = stamps[(stamps > begin) & (stamps <= end)]
-        each = float(inside[-1] - inside[0]) / (len(inside) - 1)
-        costs.append(StepCost(end - begin - each * len(inside), each))
-    return StepCost(min(cost.outer for cost in costs), min(cost.inner for cost in costs))
+    least, most = (min(end - begin for begin, end in pairwise(times)) for times in (one, many))
+    inner = (most - least) / (inner_steps - 1)
+    return StepCost(least - inner, inner)
 
 
 def growth(sizes: Sequence[float], costs: Sequence[float]) -> float:
@@ -100,41 +101,39 @@ def _measure(cells: tuple[Cell, ...]) -> Iterator[tuple[Cell, Measured]]:
 
 def _run(objective: RankedRangeObjective, cell: Cell) -> tuple[dict[str, float], Solution]:
     """Run a solver once: what it cost in milliseconds, and what it found."""
-    outer: list[float] = []
-    inner: list[float] = []
-
-    def stamp(_: object) -> float:
-        inner.append(process_time())
-        return len(inner)  # the last point is taken, as without a score
-
-    watch: dict[str, Any] = {
-        "progress": lambda _: outer.append(process_time()),
-        "random_state": cell.seed,
-    }
     cost = StepCost(math.nan, math.nan)
     begin = process_time()
     if cell.model == "trim":
         found = trim(objective, random_state=cell.seed)
     elif cell.model == "dca stochastic":
-        found = dca(
-            objective, outer_steps=_OUTER, inner_steps=_INNER, tol=0, validation=stamp, **watch
-        )
-        cost = split_steps(outer, inner)
+        found, times = _clocked(objective, cell, inner_steps=_INNER)
     else:
-        found = dca(
-            objective,
-            inner="deterministic",
-            outer_steps=_OUTER,
-            inner_steps=_FULL_INNER,
-            tol=0,
-            **watch,
-        )
-        cost = StepCost(median(b - a for a, b in pairwise(outer)), math.nan)
+        found, times = _clocked(objective, cell, inner="deterministic", inner_steps=_FULL_INNER)
+        cost = StepCost(median(b - a for a, b in pairwise(times)), math.nan)
     whole = process_time() - begin
-    reading = math.nan if inner else whole / found.passes  # some steps read single rows
+    reading = whole / found.passes
+    if cell.model == "dca stochastic":
+        cost = split_steps(_clocked(objective, cell, inner_steps=1)[1], times, _INNER)
+        reading = math.nan  # its inner steps read single rows
     seconds = {"outer": cost.outer, "inner": cost.inner, "reading": reading}
     milliseconds = {name: 1000 * value for name, value in (seconds | {"whole": whole}).items()}
     return milliseconds | {"readings": found.passes}, found
+
+
+def _clocked(
+    objective: RankedRangeObjective, cell: Cell, **options: Any
+) -> tuple[Solution, list[float]]:
+    """Run `dca`; return what it found, and the times at which outer steps began and ended."""
+    times: list[float] = []
+    found = dca(
+        objective,
+        outer_steps=_OUTER,
+        tol=0,
+        random_state=cell.seed,
+        progress=lambda _: times.append(process_time()),
+        **options,
+    )
+    return found, times
 
 
 def _rows(dataset: str) -> int:
