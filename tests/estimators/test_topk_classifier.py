@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -463,20 +463,13 @@ def test_a_grid_search_in_a_pipeline_chooses_the_ridge(data):
     assert search.best_score_ > 0.8
 
 
-def test_a_grid_search_over_sets_of_labels_needs_an_explicit_splitter(data):
-    X, Y = data
-    names = [[SETS[j] for j in np.flatnonzero(row)] for row in Y]
-    search = GridSearchCV(top(certify=False), {"C": [1.0, 10.0]}, cv=KFold(3)).fit(X, names)
-    assert search.best_score_ > 0.5
-
-
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
         ({"loss": "subsets"}, ValueError, "loss='subsets' is not known; did you mean 'subset'"),
         ({"loss": TopKSubset(1)}, ValueError, "is not known; needed one of 'tkml'"),
         ({"ranking": "class"}, ValueError, "ranking='class' is not known"),
-        ({"ranking": "within_class"}, ValueError, "y holds sets of labels; needed one class"),
+        ({"ranking": "within_class"}, ValueError, "y is an indicator; needed one class"),
         ({"solver": "topsum"}, ValueError, "solver='topsum' is not known; needed one of 'trim'"),
         (
             {"certify": "yes"},
