@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sorr.datasets.catalogue import IMAGES, PIXELS, TABLES
+from sorr.datasets.catalogue import IMAGES, PIXELS, TABLES, Images, Table
 from sorr.datasets.fetch import get_images, get_table
 from sorr.datasets.rules import make_monk, make_titanic
 from sorr.datasets.store import Folder
@@ -32,7 +32,7 @@ def load_table(
     y = labels[:, 0].astype(np.int64) if known.n_labels == 1 else labels.astype(np.int8)
     columns = ("y",) if known.n_labels == 1 else known.target_names
     parts = _framed(X, y, known.features, columns) if as_frame else {"data": X.copy(), "target": y}
-    return _bunch(parts, known.features, known.target_names, known.text, path, return_X_y)
+    return _bunch(parts, known.features, known, path, return_X_y)
 
 
 def load_images(
@@ -50,14 +50,13 @@ def load_images(
     y = np.concatenate(classes).astype(np.int64)
     names = [f"pixel_{i}_{j}" for i, j in np.ndindex(PIXELS)]
     arrays = _framed(X, y, names, ["y"]) if as_frame else {"data": X, "target": y}
-    return _bunch(arrays, names, known.target_names, known.text, images[0][1], return_X_y)
+    return _bunch(arrays, names, known, images[0][1], return_X_y)
 
 
 def _bunch(
     arrays: dict[str, Any],
     features: Sequence[str],
-    target_names: Sequence[str],
-    text: str,
+    known: Table | Images,
     path: Path | None,
     return_X_y: bool,
 ) -> Any:
@@ -68,8 +67,8 @@ def _bunch(
     return Bunch(
         **arrays,
         feature_names=list(features),
-        target_names=list(target_names),
-        DESCR=text,
+        target_names=list(known.target_names),
+        DESCR=known.text,
         filename=None if path is None else str(path),
     )
 
