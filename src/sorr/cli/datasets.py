@@ -95,34 +95,16 @@ def _lines(name: str) -> Iterator[str]:
     """Return the lines of a data set, as they are asked for; it is loaded at once."""
     from sorr.datasets import load_dataset
 
-    return _written(name, load_dataset(name))
+    return _watched(name, load_dataset(name))
 
 
-def _written(name: str, loaded: Any) -> Iterator[str]:
-    labels = [[value] for value in _names(loaded)] if loaded.target.ndim == 1 else loaded.target
-    columns = ["y"] if loaded.target.ndim == 1 else _numbered(loaded.target.shape[1])
-    yield ",".join([*loaded.feature_names, *columns]) + "\n"
-    text = str if loaded.data.dtype.kind in "iu" else _shortest
-    n = len(labels)
+def _watched(name: str, loaded: Any) -> Iterator[str]:
+    from sorr.datasets.formats import csv_lines
+
+    n_rows = len(loaded.target)
     with shown(name) as update:
-        for start in range(0, n, _ROWS_AT_A_TIME):
-            update(float(start), float(n), "")
-            rows = slice(start, start + _ROWS_AT_A_TIME)
-            for features, label in zip(loaded.data[rows].tolist(), labels[rows], strict=True):
-                yield ",".join([*map(text, features), *map(str, label)]) + "\n"
-        update(float(n), float(n), "")
-
-
-def _shortest(value: float) -> str:
-    return repr(value).removesuffix(".0")
-
-
-def _names(loaded: Any) -> list[str]:
-    """Return the class of each row by its name."""
-    values = loaded.target.tolist()
-    named = dict(zip(sorted(set(values)), loaded.target_names, strict=True))
-    return [named[value] for value in values]
-
-
-def _numbered(count: int) -> list[str]:
-    return [f"y{i}" for i in range(1, count + 1)]
+        for row, line in enumerate(csv_lines(loaded)):
+            if row % _ROWS_AT_A_TIME == 0:
+                update(float(row), float(n_rows), "")
+            yield line
+        update(float(n_rows), float(n_rows), "")

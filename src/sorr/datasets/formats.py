@@ -7,12 +7,15 @@ sentence goes on after the name of the file.
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 __all__ = [
     "FloatTable",
+    "csv_lines",
     "read_arff",
     "read_csv",
     "read_idx",
@@ -35,8 +38,38 @@ def read_csv(content: bytes) -> FloatTable:
 
 def write_csv(header: tuple[str, ...], table: FloatTable) -> bytes:
     """Return a table as text from which `read_csv` gets the same numbers, to the last bit."""
-    lines = [",".join(repr(value).removesuffix(".0") for value in row) for row in table.tolist()]
+    lines = [",".join(map(_shortest, row)) for row in table.tolist()]
     return "\n".join([",".join(header), *lines, ""]).encode("ascii")
+
+
+def csv_lines(loaded: Any) -> Iterator[str]:
+    """Yield the lines of a data set as CSV: a header, then a line for each row.
+
+    Parameters
+    ----------
+    loaded : Bunch
+        As the loaders return it. The column y holds the class of each row under its name, or
+        columns y1, y2 and so on hold 0 or 1 for each label.
+
+    Yields
+    ------
+    str
+    """
+    values = loaded.target.tolist()
+    if loaded.target.ndim == 1:
+        names = dict(zip(sorted(set(values)), loaded.target_names, strict=True))
+        columns, labels = ["y"], [[names[value]] for value in values]
+    else:
+        columns, labels = [f"y{i}" for i in range(1, loaded.target.shape[1] + 1)], values
+    as_text = str if loaded.data.dtype.kind in "iu" else _shortest
+    yield ",".join([*loaded.feature_names, *columns]) + "\n"
+    for features, label in zip(loaded.data, labels, strict=True):
+        yield ",".join([*map(as_text, features.tolist()), *map(str, label)]) + "\n"
+
+
+def _shortest(value: float) -> str:
+    """Return the fewest digits that give the same number again."""
+    return repr(value).removesuffix(".0")
 
 
 def read_rows(content: bytes, delimiter: str | None = None) -> FloatTable:
