@@ -206,7 +206,6 @@ class TopKMultilabelClassifier(TopKLinear, RankedRangeLinear):
     def _check_parameters(self) -> None:
         check_choice("loss", self.loss, _LOSSES)
         check_choice("ranking", self.ranking, _RANKINGS)
-        check_choice("solver", self.solver, ("trim", "dca"))
 
     def _learn_labels(self, rows: Rows, labels: Labels) -> list[Warning]:
         if not np.array_equal(getattr(self, "classes_", ()), labels.classes):

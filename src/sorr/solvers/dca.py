@@ -103,9 +103,9 @@ def dca(
     -------
     Solution
         The point after an outer step at which F is lowest. Nothing is certified: the gap is
-        infinite. `Status.UNCERTIFIED` says that F seems to have converged,
-        but that rounding may hide what is left to do: losses above rank m are so large that
-        the difference of the two functions has no digits of the others.
+        infinite. `Status.UNCERTIFIED` says that F seems to have converged, but that rounding may
+        hide what is left to do: losses above rank m are so large that the difference of the two
+        functions has no digits of the others.
 
     Notes
     -----
