@@ -88,6 +88,7 @@ def letters():
     return quickly(audit_table, table(three_classes()), "y", m=0.04)
 
 
+@pytest.mark.digits
 def test_the_same_audit_gives_the_same_bytes(robots, robots_page):
     assert page(robots) == robots_page
 

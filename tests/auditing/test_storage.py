@@ -102,6 +102,7 @@ def said(content):
     return str(caught.value)
 
 
+@pytest.mark.digits
 def test_a_loaded_model_predicts_the_same_to_the_last_bit(model, content, data, tmp_path):
     path = tmp_path / "model.skops"
     path.write_bytes(content)
@@ -202,6 +203,7 @@ def test_the_model_that_was_saved_is_left_as_it_was(data):
     assert fitted[-1].random_state is state
 
 
+@pytest.mark.digits
 def test_the_same_model_gives_the_same_bytes(model, content, data):
     assert dump_model(model) == content
     again = pipeline(RankedRangeClassifier(m=0.1, C=60, random_state=0)).fit(*data)

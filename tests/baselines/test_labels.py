@@ -133,6 +133,7 @@ def test_they_learn_more_than_which_labels_are_frequent(model):
     assert fitted(model, X[:200], Y[:200]).score(X[200:], Y[200:]) > hits.mean() + 0.1
 
 
+@pytest.mark.digits
 @each
 def test_the_same_data_give_the_same_bytes_and_copies_predict_alike(model):
     a, b = fitted(model, X3, Y3), fitted(model, X3, Y3)

@@ -166,6 +166,7 @@ def test_without_an_intercept_there_is_none():
     np.testing.assert_allclose(model.decision_function(X), X @ model.coef_[0])
 
 
+@pytest.mark.digits
 def test_the_same_data_give_the_same_bytes_and_copies_predict_alike():
     model, again = fit(), fit()
     assert model.coef_.tobytes() == again.coef_.tobytes()

@@ -362,6 +362,7 @@ def test_a_warm_start_of_another_shape_begins_anew():
     assert model.set_params(fit_intercept=True).fit(X, y).coef_.shape == (3, 2)
 
 
+@pytest.mark.digits
 def test_the_same_seed_gives_the_same_bytes_whatever_the_number_of_jobs():
     X, y, _ = wrong_labels()
     models = [robust(random_state=3, n_jobs=jobs).fit(X, y) for jobs in (None, 1, 2)]
@@ -502,6 +503,7 @@ def test_auto_with_weights_that_are_no_numbers_of_copies():
     assert_allclose(pooled.m_, model.m_.sum(), rtol=1e-6)
 
 
+@pytest.mark.digits
 def test_auto_gives_the_same_bytes_whatever_the_number_of_jobs():
     X, y, _ = flipped()
     one, two = (robust(m="auto", n_jobs=jobs).fit(X, y) for jobs in (1, 2))

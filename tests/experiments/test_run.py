@@ -136,6 +136,7 @@ def test_a_torn_row_is_measured_again(tmp_path):
     assert measured(tmp_path / "again") == [str(cells_of(experiment)[-1])]
 
 
+@pytest.mark.digits
 def test_bytes_are_the_same_and_progress_rises_whatever_the_number_of_jobs(tmp_path):
     calls = []
     alone = run(logged(tmp_path / "log1"), PLAN, tmp_path / "one")

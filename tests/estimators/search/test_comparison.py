@@ -122,6 +122,7 @@ def test_scores_may_have_a_name(data):
     assert_allclose(search.cv_results_["mean_test_error"], -search.cv_results_["mean_test_score"])
 
 
+@pytest.mark.digits
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
 def test_weights_are_copies_to_the_last_bit_of_the_table(kind):
     X, y, _ = wrong_labels(n=60) if kind == "classes" else outlying(n=60)
@@ -143,6 +144,7 @@ def test_weights_are_copies_to_the_last_bit_of_the_table(kind):
     assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-5)
 
 
+@pytest.mark.digits
 @pytest.mark.parametrize("kind", ["path", "in turn"])
 def test_the_number_of_threads_changes_no_bit(kind, data):
     X, y = data if kind == "path" else three_classes(90)

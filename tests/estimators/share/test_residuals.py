@@ -124,6 +124,7 @@ def test_sparse_rows_have_the_share_of_dense_ones():
     assert_allclose(other.theta_, dense.theta_, atol=1e-6)
 
 
+@pytest.mark.digits
 def test_the_same_seed_gives_the_same_bytes_on_a_sample_of_many_rows():
     X, y, _, wrong = rows(n=30_000, share=0.05)
     one, two = (share_of(X, y) for _ in range(2))

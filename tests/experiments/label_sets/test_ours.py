@@ -80,6 +80,7 @@ def test_an_outcome_becomes_a_row_in_per_cent(contest):
     assert np.isnan(contest.outcome("LR", 2).measured().objective)
 
 
+@pytest.mark.digits
 def test_a_cell_has_the_same_numbers_whichever_others_are_measured():
     cells = tuple(Cell("ours", "synthetic", "LR", f"k={k}", 1) for k in (1, 2, 3))
     together = dict(measure_ours(cells))

@@ -34,6 +34,7 @@ def test_lr_and_lsep_choose_among_the_powers_of_ten_of_the_text():
     assert all(measured.chosen["C_precision"] in powers for measured in found.values())
 
 
+@pytest.mark.digits
 def test_a_cell_has_the_same_numbers_whichever_others_are_measured():
     cells = (cell("LR", 1), cell("tkml", 1), cell("tkml", 2))
     together = dict(measure_paper(cells))
