@@ -4,6 +4,9 @@ By default they draw a third of the usual number. A run that takes slow tests (`
 all of them again with the full number.
 """
 
+import os
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 
@@ -26,3 +29,14 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker("slow")
+
+
+DATA = os.environ.get("SORR_DATA")  # read now, since some tests hide it
+
+
+@pytest.fixture
+def data_folder():
+    """Return the folder of data sets; skip the test, which is marked `data`, if there is none."""
+    if not DATA or not Path(DATA).is_dir():
+        pytest.skip("the environment variable SORR_DATA names no folder of data sets")
+    return Path(DATA)
