@@ -10,6 +10,7 @@ from sorr.losses import get_loss
 from sorr.objectives import RankedRangeObjective
 from sorr.solvers import topsum
 from tests.baselines.problems import conic_minimum, three_classes, two_classes
+from tests.slow import examples
 
 
 def problem(X, y, loss="logistic", K=1.0, power=2, C=10.0, mass=None, **options):
@@ -95,7 +96,7 @@ def test_no_direction_leads_down_from_the_minimum(fit_intercept, power):
         assert task.value(theta, task.maximum.raw_prediction(theta)) >= found.value - 1e-9
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(
     seed=st.integers(0, 1000),
     loss=st.sampled_from(["logistic", "hinge"]),

@@ -21,6 +21,7 @@ from sorr.objectives import RankedRangeObjective
 from sorr.ranked import Mass
 from sorr.solvers import trim
 from tests.estimators.problems import label_sets, three_classes
+from tests.slow import slow
 
 LOSSES = ("tkml", "subset", "subset+logistic", "multilabel_hinge")
 SETS = "abcde"
@@ -229,7 +230,9 @@ def test_labels_in_another_order_have_their_scores_in_that_order(data, loss):
         assert_allclose(other.coef_, model.coef_[order], atol=1e-5)
 
 
-@pytest.mark.parametrize("ranks", [{}, {"m_samples": 0.1}, {"m_samples": 6, "k_samples": 0.9}])
+@pytest.mark.parametrize(
+    "ranks", [{}, {"m_samples": 6, "k_samples": 0.9}, *slow({"m_samples": 0.1})]
+)
 def test_a_row_of_weight_two_is_two_copies(data, loss, ranks):
     X, Y = (part[:60] for part in data)
     weight = np.random.default_rng(0).integers(0, 3, len(X))
@@ -372,7 +375,7 @@ def test_small_problems_are_certified_and_large_ones_on_demand(data):
     assert top(loss="subset", certify=True).fit(*many).gap_ <= 1e-6
 
 
-@pytest.mark.parametrize("change", [{"k": 3}, {"C": 20.0}, {"loss": "subset"}])
+@pytest.mark.parametrize("change", [{"k": 3}, *slow({"C": 20.0}, {"loss": "subset"})])
 def test_a_warm_start_goes_on_from_the_last_fit_of_other_parameters(data, loss, change):
     X, Y = data
     model = top(loss=loss, warm_start=True).fit(X, Y)

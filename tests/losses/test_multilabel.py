@@ -14,6 +14,7 @@ from sorr.losses import (
     TopKSVM,
 )
 from tests.losses.problems import GRID, MULTILABEL, N_LABELS, TOP_K, scores, targets
+from tests.slow import examples
 
 HINGED = [*TOP_K, MultilabelHinge()]
 each = pytest.mark.parametrize("loss", MULTILABEL, ids=repr)
@@ -59,7 +60,7 @@ def test_the_values_agree_with_an_explicit_loop(loss):
 
 @each
 @given(row=tied())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_the_values_agree_with_an_explicit_loop_when_scores_are_tied(loss, row):
     y, f = row
     value = loss.value(y[None], f[None])
@@ -68,7 +69,7 @@ def test_the_values_agree_with_an_explicit_loop_when_scores_are_tied(loss, row):
 
 @each_hinged
 @given(row=tied())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_at_ties_the_gradient_is_the_mean_over_all_tie_breaks(loss, row):
     y, f = row
     if referee(loss, y, f) <= 0:  # at the corner of the hinge, or beyond it

@@ -21,6 +21,7 @@ from sorr.losses.kinds import one_hot
 from sorr.losses.sides import HIGH, LOW, Margin, SmoothMargin, sides_of
 from tests.losses.problems import GRID, N_LABELS, difference, scores, targets
 from tests.losses.test_multilabel import tied
+from tests.slow import examples
 
 CHOOSING = [cls(k) for cls in (TopKMultilabel, TopKSubset) for k in (1, 2, 3, 4)]
 SIDED = [*CHOOSING, MultilabelHinge()]
@@ -58,7 +59,7 @@ def every_choice(loss, y, f):
 
 @sided
 @given(row=tied())
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_the_loss_is_the_smallest_margin_over_all_choices_of_label_subsets(loss, row):
     y, f = row
     if len(y) <= getattr(loss, "k", 0):

@@ -11,6 +11,7 @@ from sorr.objectives import Groups, RankedRangeObjective
 from sorr.ranked import Mass
 from tests.objectives.problems import CONVEX, SEVERAL_OUTPUTS, generic, plain_value, tied
 from tests.ranked.referees import weights_by_tie_breaks
+from tests.slow import examples
 
 each_loss = pytest.mark.parametrize("loss", CONVEX)
 SHAPES = {
@@ -335,7 +336,7 @@ def test_without_rows_dropped_the_second_part_is_zero(loss):
 
 
 @given(tied())
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_trimming_is_a_tighter_majoriser_than_the_linearisation_of_the_paper(problem):
     objective, here, there = problem.objective(), problem.here, problem.there
     raw = objective.raw_prediction(here)

@@ -10,6 +10,7 @@ from sorr.objectives import RankedRangeObjective
 from sorr.ranked import Mass
 from sorr.solvers import Status, dca, topsum, trim
 from sorr.solvers.fast import evaluate
+from tests.slow import examples
 from tests.solvers.problems import (
     classes,
     conic_minimum_of_classes,
@@ -44,7 +45,7 @@ def test_the_end_is_a_certified_fixed_point_and_the_way_goes_down(loss, k):
     assert solution.objective == pytest.approx(min(s.objective for s in solution.trace), rel=1e-12)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     seed=st.integers(0, 10_000),
     loss=st.sampled_from(["logistic", "hinge"]),
