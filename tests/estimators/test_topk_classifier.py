@@ -360,7 +360,8 @@ def test_the_outlier_score_is_positive_for_rows_that_were_dropped(loss):
 
 def test_ranks_of_samples_need_not_leave_any_class():
     X, y = three_classes(n=60)
-    assert top(1, m_samples=0.45).fit(X, y).outlier_mask_.sum() == 27
+    # With the usual C, the certificate of this fit depends on rounding.
+    assert top(1, m_samples=0.45, C=1.0).fit(X, y).outlier_mask_.sum() == 27
 
 
 # -- how it ends and begins ------------------------------------------------------------------------
