@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.pipeline import Pipeline
 
+from sorr._typing import FloatArray
 from sorr.auditing.columns import Roles
 from sorr.auditing.preparation import RawColumns, Source, prepared_by, sources
 from sorr.auditing.rows import Rows, Task, labelled_rows
@@ -24,7 +25,6 @@ __all__ = ["Drop", "Fitted", "Progress", "as_drop", "fit_model", "fit_rows", "fi
 
 Progress = Callable[[float, float, str], None]
 Drop = float | int | Literal["auto"]
-FloatArray = npt.NDArray[np.float64]
 
 _LARGEST_CURVATURE = 5e7  # entries, rows times classes squared, that a certificate may take
 

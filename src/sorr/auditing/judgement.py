@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sorr.auditing.fit import Fitted, FloatArray
+from sorr._typing import FloatArray
+from sorr.auditing.fit import Fitted
 from sorr.estimators import OutlierShare, estimate_outlier_share
 
 __all__ = [

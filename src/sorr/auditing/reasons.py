@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sorr.auditing.fit import Fitted, FloatArray
+from sorr._typing import FloatArray
+from sorr.auditing.fit import Fitted
 from sorr.auditing.judgement import Suggestions
 from sorr.auditing.preparation import MISSING
 from sorr.auditing.table import plain

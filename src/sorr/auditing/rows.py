@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import IntArray
 from sorr.auditing.columns import Roles, check_features, kind_of, missing_counts
 from sorr.auditing.table import Table, TableError, plain, shown
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["Rows", "Task", "labelled_rows"]
 
 Task = Literal["classification", "regression"]
-Index = npt.NDArray[np.int64]
 
 _FEWEST = 10  # rows that anything can be learned from
 _MOST_NUMBERS = 20  # different whole numbers that are taken for classes
@@ -59,8 +59,8 @@ class Rows:
     y: npt.NDArray[Any] = field(repr=False)
     roles: Roles
     task: Task
-    numbers: Index = field(repr=False)
-    lines: Index | None = field(repr=False)
+    numbers: IntArray = field(repr=False)
+    lines: IntArray | None = field(repr=False)
     ids: npt.NDArray[Any] | None = field(repr=False)
     groups: Mapping[str, npt.NDArray[Any]] = field(repr=False)
     missing: Mapping[str, int]

@@ -14,11 +14,11 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from sorr.auditing.fit import Fitted, FloatArray, fit_model, largest
+from sorr._typing import FloatArray, IntArray
+from sorr.auditing.fit import Fitted, fit_model, largest
 
 __all__ = ["Position", "Resamples", "Walk", "quiet", "resample", "walk"]
 
-Index = npt.NDArray[np.intp]
 
 _LARGEST_FIT = 10_000  # rows: more change nothing that can be seen, and the losses are of all rows
 _VALIDATED = 5_000  # rows of all folds together
@@ -123,14 +123,14 @@ def walk(fitted: Fitted, seed: int, jobs: int, tell: Callable[[float, str], None
     return Walk(positions, place, _CURVE)
 
 
-def _most(fitted: Fitted, strata: Index) -> npt.NDArray[np.int64]:
+def _most(fitted: Fitted, strata: IntArray) -> npt.NDArray[np.int64]:
     """Return how many rows of each group can be left out without a class that vanishes."""
     sizes = np.bincount(strata, minlength=max(len(fitted.classes), 1))
     return np.asarray(np.maximum((sizes.min(keepdims=True) if fitted.is_pooled else sizes) - 1, 0))
 
 
 def _counts(
-    sizes: Index, chosen: npt.NDArray[np.int64], most: npt.NDArray[np.int64]
+    sizes: IntArray, chosen: npt.NDArray[np.int64], most: npt.NDArray[np.int64]
 ) -> list[npt.NDArray[np.int64]]:
     """Return how many rows of each group are left out, at each position, without repetition."""
     share = float(chosen.sum() / sizes.sum())
@@ -146,14 +146,14 @@ def _counts(
     return sorted(found.values(), key=lambda counts: int(counts.sum()))
 
 
-def _refit(last: Any, fitted: Fitted, rows: Index, counts: npt.NDArray[Any]) -> Any:
+def _refit(last: Any, fitted: Fitted, rows: IntArray, counts: npt.NDArray[Any]) -> Any:
     """Return a fit to some rows that leaves so many out, begun where the last one ended."""
     model = copy.copy(last)
     model.set_params(m=_drop(fitted, rows, counts), warm_start=True, certify=False)
     return model.fit(fitted.X[rows], fitted.rows.y[rows])
 
 
-def _drop(fitted: Fitted, rows: Index, counts: npt.NDArray[Any]) -> Any:
+def _drop(fitted: Fitted, rows: IntArray, counts: npt.NDArray[Any]) -> Any:
     """Return how many rows of each group to leave out, as the estimator takes it."""
     whole = np.minimum(counts, _most(fitted, fitted.strata[rows])).astype(int).tolist()
     return whole[0] if fitted.is_pooled else dict(zip(fitted.classes, whole, strict=True))
@@ -192,7 +192,7 @@ def _validate(
 
 def _hold_out(
     fitted: Fitted,
-    rows: Index,
+    rows: IntArray,
     is_out: npt.NDArray[np.bool_],
     masks: Sequence[npt.NDArray[np.bool_]],
 ) -> FloatArray:
@@ -213,7 +213,7 @@ def _hold_out(
     return np.array(found, dtype=np.float64)
 
 
-def _folds(strata: Index, rng: np.random.Generator) -> Index:
+def _folds(strata: IntArray, rng: np.random.Generator) -> IntArray:
     """Return the fold of each row, even in all strata; a row alone in its own is never held out."""
     fold, begin = np.full(len(strata), -1), 0
     for stratum in np.unique(strata):
@@ -224,7 +224,7 @@ def _folds(strata: Index, rng: np.random.Generator) -> Index:
     return fold
 
 
-def _part(strata: Index, limit: int, rng: np.random.Generator) -> Index:
+def _part(strata: IntArray, limit: int, rng: np.random.Generator) -> IntArray:
     """Return at most so many rows, drawn evenly, two of each stratum at least."""
     if len(strata) <= limit:
         return np.arange(len(strata))
@@ -254,7 +254,7 @@ def resample(fitted: Fitted, seed: int, jobs: int, tell: Callable[[float, str], 
     return Resamples(dropped / _RESAMPLES, np.array(shares))
 
 
-def _half(strata: Index, rng: np.random.Generator) -> Index:
+def _half(strata: IntArray, rng: np.random.Generator) -> IntArray:
     halves = []
     for stratum in np.unique(strata):
         rows = np.flatnonzero(strata == stratum)
@@ -263,7 +263,7 @@ def _half(strata: Index, rng: np.random.Generator) -> Index:
     return np.sort(np.concatenate(halves))
 
 
-def _judge(fitted: Fitted, half: Index) -> npt.NDArray[np.bool_]:
+def _judge(fitted: Fitted, half: IntArray) -> npt.NDArray[np.bool_]:
     """Return which of all rows are left out by a fit to some of them."""
     rows, groups, m = fitted.rows, fitted.groups, fitted.m
     sizes, inside = np.bincount(groups), np.bincount(groups[half])

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sorr._typing import FloatArray
 from sorr.objectives import RankedRangeObjective
-from sorr.objectives.design import FloatArray
 from sorr.solvers.symmetric import solve_symmetric
 
 __all__ = ["Interior"]

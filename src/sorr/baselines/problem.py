@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray
 from sorr.baselines.interior import Interior
 from sorr.baselines.slack import pour
 from sorr.losses import Loss
 from sorr.objectives import RankedRangeObjective
-from sorr.objectives.design import FloatArray
 from sorr.solvers import Status, topsum
 from sorr.solvers.dual import lower_bound
 

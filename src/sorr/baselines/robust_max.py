@@ -7,11 +7,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray
 from sorr.baselines.problem import Found, SlackProblem
 from sorr.baselines.slack import as_budget, as_norm, pour
 from sorr.baselines.span import in_own_span
 from sorr.estimators.base import restored
-from sorr.estimators.linear import FloatArray, LinearClassifier, Rows
+from sorr.estimators.linear import LinearClassifier, Rows
 from sorr.estimators.notices import ConstantModelWarning, NotConvergedWarning, warn
 from sorr.estimators.targets import classes_of, encode, loss_of_classes
 from sorr.losses import Loss

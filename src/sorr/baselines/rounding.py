@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sorr._typing import FloatArray
 from sorr.losses import Loss
 from sorr.objectives import RankedRangeObjective
-from sorr.objectives.design import FloatArray
 from sorr.solvers import Step
 from sorr.solvers.base import Progress
 from sorr.solvers.fast import MEMORY, Point, descend, evaluate

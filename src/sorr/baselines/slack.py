@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sorr.objectives.design import FloatArray
+from sorr._typing import FloatArray
 
 __all__ = ["NORMS", "Slack", "as_budget", "as_norm", "pour", "robust_maximum"]
 

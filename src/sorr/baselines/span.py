@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from sorr.objectives.design import FloatArray
+from sorr._typing import FloatArray
 
 __all__ = ["in_own_span"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from sorr._typing import FloatArray
 from sorr.estimators.label_sets import Labels
-from sorr.estimators.linear import FloatArray
 from sorr.estimators.notices import NotConvergedWarning
 
 __all__ = ["not_converged", "warm_theta"]

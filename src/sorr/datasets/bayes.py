@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
+from sorr._typing import FloatArray
+
 __all__ = ["BayesClassifier", "Gaussian"]
 
-FloatArray = npt.NDArray[np.float64]
 _DEVIATIONS = 8.0  # beyond which less than 1e-14 of a component lies
 _STEPS = 400  # in each direction, of the grid on which probabilities are added up
 

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from sorr.estimators.linear import FloatArray, LinearModel, Rows
+from sorr._typing import FloatArray
+from sorr.estimators.linear import LinearModel, Rows
 from sorr.estimators.notices import notices_of
 from sorr.estimators.progress import reporter
 from sorr.estimators.ranks import Ends

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray
 from sorr.estimators.base import (
     RankedRangeLinear,
     Task,
@@ -16,7 +17,7 @@ from sorr.estimators.base import (
     named_minima,
     restored,
 )
-from sorr.estimators.linear import FloatArray, LinearClassifier, Rows
+from sorr.estimators.linear import LinearClassifier, Rows
 from sorr.estimators.notices import warn
 from sorr.estimators.ranks import class_factors, pooled_ends, within_class_ends
 from sorr.estimators.share.estimate import DROPS, OutlierShare, share_of

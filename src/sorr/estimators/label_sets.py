@@ -11,13 +11,13 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils import check_array, column_or_1d
 
+from sorr._typing import BoolArray
 from sorr.estimators.targets import classes_of
 from sorr.losses.kinds import one_hot
 
 __all__ = ["Kind", "Labels", "indicator_like", "labels_of"]
 
 Kind: TypeAlias = Literal["multiclass", "indicator", "sparse"]
-Indicator: TypeAlias = npt.NDArray[np.bool_]
 
 _SETS_GIVEN = (
     "y holds a collection of labels for each row; needed an indicator of shape (n_samples, "
@@ -30,7 +30,7 @@ _SETS_GIVEN = (
 class Labels:
     """The labels of each row."""
 
-    indicator: Indicator
+    indicator: BoolArray
     """Of shape (n_samples, n_labels)."""
     classes: npt.NDArray[Any]
     """The names of the columns."""
@@ -83,7 +83,7 @@ def labels_of(y: Any) -> Labels:
     return Labels(one_hot(index, len(classes)), classes, "multiclass")
 
 
-def indicator_like(y: Any, classes: npt.NDArray[Any], kind: Kind) -> Indicator:
+def indicator_like(y: Any, classes: npt.NDArray[Any], kind: Kind) -> BoolArray:
     """Return the indicator of the labels of new rows, in the columns of a fit.
 
     Parameters
@@ -168,12 +168,12 @@ def _as_vector(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.asarray(vector)
 
 
-def _from_dense(array: npt.NDArray[Any]) -> Indicator:
+def _from_dense(array: npt.NDArray[Any]) -> BoolArray:
     _check_binary(array.ravel())
     return array.astype(bool)
 
 
-def _from_sparse(y: Any) -> Indicator:
+def _from_sparse(y: Any) -> BoolArray:
     matrix = sparse.csr_array(y)
     if matrix.ndim != 2 or matrix.shape[0] == 0 or matrix.shape[1] < 2:
         raise ValueError(

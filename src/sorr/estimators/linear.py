@@ -10,13 +10,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from sorr._typing import FloatArray
 from sorr.estimators.targets import encode, loss_of_classes
 from sorr.losses import Loss
 from sorr.objectives.groups import as_masses
 
-__all__ = ["FloatArray", "LinearClassifier", "LinearModel", "Rows", "check_length"]
+__all__ = ["LinearClassifier", "LinearModel", "Rows", "check_length"]
 
-FloatArray = npt.NDArray[np.float64]
 _LARGEST_COUNT = 2.0**53  # masses above are no numbers of rows
 
 

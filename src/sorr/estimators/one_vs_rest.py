@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
+from sorr._typing import FloatArray
 from sorr.estimators.notices import NotConvergedWarning
 from sorr.estimators.progress import Reporter
 
@@ -20,7 +21,6 @@ _UNFINISHED = (
     "Not converged: the logistic regression of a label reached its limit of steps; scale the "
     "columns of X, lower C_logistic, or raise tol."
 )
-FloatArray = npt.NDArray[np.float64]
 
 
 class LabelScores(NamedTuple):

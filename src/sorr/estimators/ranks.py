@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import compute_class_weight
 
+from sorr._typing import FloatArray
 from sorr.estimators.linear import Rows
 from sorr.ranked import RankedRange
 
 __all__ = ["Ends", "class_factors", "ends_of_rows", "pooled_ends", "within_class_ends"]
 
-FloatArray = npt.NDArray[np.float64]
 Masses = npt.NDArray[Any]
 
 

@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
+from sorr._typing import FloatArray
 from sorr.estimators.base import RankedRangeLinear, Task, as_seed, check_choice, restored
-from sorr.estimators.linear import FloatArray, Rows, check_length
+from sorr.estimators.linear import Rows, check_length
 from sorr.estimators.notices import warn
 from sorr.estimators.ranks import pooled_ends
 from sorr.estimators.share.residuals import residual_share_of

@@ -9,12 +9,11 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
-from sorr.estimators.linear import FloatArray
+from sorr._typing import BoolArray, FloatArray
 from sorr.losses.label_sets import is_top
 
 __all__ = ["SetDecision", "chance"]
 
-Indicator = npt.NDArray[np.bool_]
 _MOST_PAIRS = 2**23  # of sets to predict and sets that are true: 64 MB
 _CHUNK = 2**20  # chances that are held at a time
 _SETS_TO_START_FROM = 3  # where not all sets of k labels are compared
@@ -42,7 +41,7 @@ class SetDecision:
         Fewer than there are labels.
     """
 
-    def __init__(self, sets: Indicator, k: int) -> None:
+    def __init__(self, sets: BoolArray, k: int) -> None:
         self.sets, self.k = sets, k
         n_sets, n_labels = sets.shape
         self.is_exact = comb(n_labels, k) * max(n_sets, n_labels) <= _MOST_PAIRS
@@ -55,7 +54,7 @@ class SetDecision:
         found, most = self.candidates @ self.members.T, np.minimum(self.members.sum(axis=1), k)
         self.is_right = np.equal(found, most, out=found, casting="unsafe")
 
-    def __call__(self, probability: FloatArray) -> Indicator:
+    def __call__(self, probability: FloatArray) -> BoolArray:
         """Return the labels to predict, given the probability of each set in each row.
 
         Parameters
@@ -75,7 +74,7 @@ class SetDecision:
             chosen[rows] = choose(probability[rows])
         return chosen
 
-    def _by_enumeration(self, probability: FloatArray) -> Indicator:
+    def _by_enumeration(self, probability: FloatArray) -> BoolArray:
         chances = probability @ self.is_right.T
         is_best = chances >= chances.max(axis=1, keepdims=True) - _TIE
         tied = np.flatnonzero(np.count_nonzero(is_best, axis=1) > 1)
@@ -84,7 +83,7 @@ class SetDecision:
         is_best[tied] = sums >= sums.max(axis=1, keepdims=True) - _TIE
         return np.asarray(self.candidates[is_best.argmax(axis=1)] > 0)
 
-    def _by_exchange(self, probability: FloatArray) -> Indicator:
+    def _by_exchange(self, probability: FloatArray) -> BoolArray:
         search = _Search(probability, self.sets, self.k)
         best, most = None, np.zeros(len(probability))
         for start in search.starts():
@@ -96,7 +95,7 @@ class SetDecision:
         return np.asarray(best)
 
 
-def chance(probability: FloatArray, sets: Indicator, chosen: Indicator) -> FloatArray:
+def chance(probability: FloatArray, sets: BoolArray, chosen: BoolArray) -> FloatArray:
     """Return how likely the chosen labels of each row are to be right."""
     found = chosen.astype(np.float64) @ sets.T
     most = np.minimum(sets.sum(axis=1), chosen.sum(axis=1)[:, None])
@@ -106,13 +105,13 @@ def chance(probability: FloatArray, sets: Indicator, chosen: Indicator) -> Float
 class _Search:
     """Good sets of k labels for some rows, when all of them are too many to compare."""
 
-    def __init__(self, probability: FloatArray, sets: Indicator, k: int) -> None:
+    def __init__(self, probability: FloatArray, sets: BoolArray, k: int) -> None:
         self.probability, self.sets, self.k = probability, sets, k
         self.members = sets.astype(np.float64)
         self.sizes = self.members.sum(axis=1)
         self.marginal = probability @ self.members
 
-    def starts(self) -> Iterator[Indicator]:
+    def starts(self) -> Iterator[BoolArray]:
         """Yield sets to begin with."""
         yield is_top(self.marginal, self.k)
         yield self._grown()
@@ -120,14 +119,14 @@ class _Search:
         for place in order.T:
             yield is_top(self.members[place] + self.marginal / 2, self.k)
 
-    def _grown(self) -> Indicator:
+    def _grown(self) -> BoolArray:
         chosen = np.zeros(self.marginal.shape, dtype=bool)
         for _ in range(self.k):
             label, _ = self._best_addition(chosen, slice(None))
             chosen[np.arange(len(chosen)), label] = True
         return chosen
 
-    def exchanged(self, chosen: Indicator) -> Indicator:
+    def exchanged(self, chosen: BoolArray) -> BoolArray:
         """Exchange the one label that helps most, for as long as one does."""
         chosen = chosen.copy()
         best = chance(self.probability, self.sets, chosen)
@@ -151,7 +150,7 @@ class _Search:
         return chosen
 
     def _best_addition(
-        self, chosen: Indicator, rows: npt.NDArray[np.intp] | slice
+        self, chosen: BoolArray, rows: npt.NDArray[np.intp] | slice
     ) -> tuple[npt.NDArray[np.intp], FloatArray]:
         """Return the label to add to each of these rows, and how likely the set is right then."""
         size, probability = int(chosen[0].sum()) + 1, self.probability[rows]

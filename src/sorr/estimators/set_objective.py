@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg, optimize, sparse
 
-from sorr.estimators.linear import FloatArray
+from sorr._typing import FloatArray
 from sorr.solvers import Status
 
 __all__ = ["Found", "SetSoftmax", "distinct_sets"]

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
+from sorr._typing import FloatArray
 from sorr.estimators.base import check_flag, check_verbose
 from sorr.estimators.label_sets import Labels
-from sorr.estimators.linear import FloatArray, Rows
+from sorr.estimators.linear import Rows
 from sorr.estimators.notices import NotConvergedWarning
 from sorr.estimators.progress import reporter
 from sorr.estimators.set_decision import SetDecision

@@ -11,9 +11,10 @@ from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import validate_data
 
+from sorr._typing import FloatArray
 from sorr.estimators.base import restored
 from sorr.estimators.label_sets import Kind, Labels, indicator_like, labels_of
-from sorr.estimators.linear import FloatArray, LinearModel, Rows, check_length
+from sorr.estimators.linear import LinearModel, Rows, check_length
 from sorr.estimators.notices import warn
 from sorr.losses.label_sets import is_top
 from sorr.metrics import topk_multilabel_accuracy

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray
 from sorr.estimators.base import (
     RankedRangeLinear,
     Task,
@@ -16,7 +17,7 @@ from sorr.estimators.base import (
     said_of,
 )
 from sorr.estimators.label_sets import Labels, indicator_like
-from sorr.estimators.linear import FloatArray, Rows, check_length
+from sorr.estimators.linear import Rows, check_length
 from sorr.estimators.one_vs_rest import LabelScores, logistic_scores, standardised_sum
 from sorr.estimators.progress import reporter
 from sorr.estimators.ranks import ends_of_rows

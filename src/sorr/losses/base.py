@@ -8,9 +8,10 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["FloatArray", "Loss", "Target", "weighted_sum"]
+from sorr._typing import FloatArray
 
-FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
+__all__ = ["Loss", "Target", "weighted_sum"]
+
 Target: TypeAlias = npt.NDArray[Any]
 
 

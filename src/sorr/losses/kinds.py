@@ -9,7 +9,8 @@ from numbers import Real
 import numpy as np
 import numpy.typing as npt
 
-from sorr.losses.base import FloatArray, Loss, Target
+from sorr._typing import FloatArray
+from sorr.losses.base import Loss, Target
 
 __all__ = [
     "BinaryLoss",

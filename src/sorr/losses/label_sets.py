@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sorr.losses.base import FloatArray, Target
+from sorr._typing import FloatArray
+from sorr.losses.base import Target
 from sorr.ranked import ranked_range_weights
 
 __all__ = ["is_top", "largest", "largest_weights", "smallest", "smallest_weights", "split"]

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
 
-from sorr.losses.base import FloatArray, Loss, Target
+from sorr._typing import FloatArray
+from sorr.losses.base import Loss, Target
 from sorr.losses.kinds import MulticlassLoss, check_width, one_hot
 from sorr.losses.multilabel import MultilabelHinge
 

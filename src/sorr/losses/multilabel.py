@@ -14,7 +14,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from sorr.losses.base import FloatArray, Loss, Target
+from sorr._typing import FloatArray
+from sorr.losses.base import Loss, Target
 from sorr.losses.label_sets import (
     is_top,
     largest,

@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit
 
-from sorr.losses.base import FloatArray, Target
+from sorr._typing import FloatArray
+from sorr.losses.base import Target
 from sorr.losses.kinds import MultilabelLoss
 from sorr.losses.label_sets import largest, smallest
 

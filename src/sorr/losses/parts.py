@@ -10,7 +10,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from sorr.losses.base import FloatArray, Target
+from sorr._typing import FloatArray
+from sorr.losses.base import Target
 from sorr.losses.kinds import MultilabelLoss
 from sorr.losses.label_sets import smallest, smallest_weights, split
 from sorr.ranked import ranked_range_weights, top_sum

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from sorr.losses.base import FloatArray, Loss, Target
+from sorr._typing import FloatArray
+from sorr.losses.base import Loss, Target
 from sorr.losses.kinds import RegressionLoss, as_precise, check_width
 
 __all__ = ["Absolute", "Huber", "SmoothAbsolute", "Squared"]

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sorr.losses.base import FloatArray, Loss, Target
+from sorr._typing import FloatArray
+from sorr.losses.base import Loss, Target
 from sorr.losses.kinds import MultilabelLoss, check_width
 from sorr.losses.label_sets import smallest
 

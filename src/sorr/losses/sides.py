@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from sorr.losses.base import FloatArray, Loss, Target
+from sorr._typing import FloatArray
+from sorr.losses.base import Loss, Target
 from sorr.losses.kinds import MultilabelLoss, check_width
 from sorr.losses.label_sets import largest, largest_weights, smallest, smallest_weights
 

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from sorr._typing import FloatArray
 from sorr.objectives.groups import as_masses
 
 __all__ = [
-    "FloatArray",
     "as_classes",
     "as_count",
     "as_indicator",
@@ -25,7 +25,6 @@ __all__ = [
     "mean_of",
 ]
 
-FloatArray = npt.NDArray[np.float64]
 _CHUNK = 2**20  # scores that are ranked at a time
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray
 from sorr.metrics.arguments import (
-    FloatArray,
     as_classes,
     as_count,
     as_scores,

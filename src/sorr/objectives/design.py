@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-__all__ = ["Design", "FloatArray"]
+from sorr._typing import FloatArray
 
-FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
+__all__ = [
+    "Design",
+]
+
 
 _BLOCK = 1 << 18  # entries of X that are worked on at a time: they stay in the cache
 

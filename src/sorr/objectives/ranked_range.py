@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from sorr._typing import FloatArray
 from sorr.losses import Loss, get_loss
 from sorr.losses.base import weighted_sum
-from sorr.objectives.design import Design, FloatArray
+from sorr.objectives.design import Design
 from sorr.objectives.groups import Groups, Rank, as_masses
 
 __all__ = ["RankedRangeObjective", "as_inverse_ridge"]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from sorr.plots.canvas import CLASS_COLOURS, INK, MARKERS, FloatArray, place_legend, take_axes
+from sorr._typing import FloatArray
+from sorr.plots.canvas import CLASS_COLOURS, INK, MARKERS, place_legend, take_axes
 from sorr.plots.fitted import label_index, left_out_rows, missing, name_of, take_apart
 
 if TYPE_CHECKING:

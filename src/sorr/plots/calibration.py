@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from sorr.plots.canvas import DROPPED, INK, KEPT, FloatArray, place_legend, take_axes
+from sorr._typing import FloatArray
+from sorr.plots.canvas import DROPPED, INK, KEPT, place_legend, take_axes
 from sorr.plots.fitted import label_index, left_out_rows, name_of, take_apart
 
 if TYPE_CHECKING:

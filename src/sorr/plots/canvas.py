@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -17,7 +14,6 @@ __all__ = [
     "INK",
     "KEPT",
     "MARKERS",
-    "FloatArray",
     "need_matplotlib",
     "place_legend",
     "scale_by_powers",
@@ -25,7 +21,6 @@ __all__ = [
     "tidy",
 ]
 
-FloatArray = npt.NDArray[np.float64]
 
 DROPPED, KEPT, EASY, INK = "#c8442f", "#2a6fa8", "#8c959e", "#3c434a"
 

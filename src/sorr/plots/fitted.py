@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sorr.plots.canvas import FloatArray
+from sorr._typing import BoolArray, FloatArray
 
 __all__ = [
     "Judged",
@@ -21,7 +21,6 @@ __all__ = [
     "take_apart",
 ]
 
-Mask = npt.NDArray[np.bool_]
 
 _FITTED = ("coef_", "classes_")  # one of which most estimators have after fit, of any library
 
@@ -107,7 +106,7 @@ class Judged(NamedTuple):
     values: FloatArray
     """Their losses; of new rows, by how much these exceed the largest that was kept."""
 
-    left_out: Mask
+    left_out: BoolArray
     """Whether they were left out of the fit, or would have been."""
 
     group: npt.NDArray[np.intp] | None
@@ -172,7 +171,7 @@ def _is_fit(score: FloatArray, losses: FloatArray, group: npt.NDArray[np.intp] |
     return True
 
 
-def left_out_rows(estimator: Any, X: Any, y: Any) -> Mask | None:
+def left_out_rows(estimator: Any, X: Any, y: Any) -> BoolArray | None:
     """Return which rows were left out or would have been; None if the model leaves out none."""
     parts = take_apart(estimator)
     if not (hasattr(parts.model, "outlier_mask_") and hasattr(parts.model, "outlier_score")):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sorr.plots.canvas import FloatArray
+from sorr._typing import FloatArray
 
 __all__ = ["Curve", "is_number", "place", "read_results", "same"]
 

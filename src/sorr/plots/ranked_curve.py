@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sorr.plots.canvas import DROPPED, EASY, INK, KEPT, FloatArray
+from sorr._typing import FloatArray
+from sorr.plots.canvas import DROPPED, EASY, INK, KEPT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

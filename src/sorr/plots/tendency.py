@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from sorr.plots.canvas import DROPPED, INK, KEPT, FloatArray, place_legend, take_axes
+from sorr._typing import FloatArray
+from sorr.plots.canvas import DROPPED, INK, KEPT, place_legend, take_axes
 from sorr.plots.fitted import missing
 from sorr.plots.grid import place, read_results, same
 

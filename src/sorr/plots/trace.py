@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from sorr.plots.canvas import EASY, INK, KEPT, FloatArray, place_legend, scale_by_powers, take_axes
+from sorr._typing import FloatArray
+from sorr.plots.canvas import EASY, INK, KEPT, place_legend, scale_by_powers, take_axes
 from sorr.plots.fitted import fitted
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sorr.ranked.types import Ends, FloatArray, Weight
+from sorr._typing import FloatArray, Weight
+from sorr.ranked.types import Ends
 
 __all__ = ["Brackets", "enclose", "sample_of"]
 

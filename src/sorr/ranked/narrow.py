@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import BoolArray, FloatArray, Weight
 from sorr.ranked.brackets import Brackets, enclose, sample_of
-from sorr.ranked.types import Ends, FloatArray, Mask, Weight
+from sorr.ranked.types import Ends
 
 __all__ = ["Merged", "Narrowed", "is_long", "merge_block", "merge_blocks", "narrow"]
 
@@ -141,7 +142,7 @@ def narrow(
 
 def _split(
     values: FloatArray, brackets: Brackets, masks: npt.NDArray[np.bool_]
-) -> tuple[Mask, Mask, Mask]:
+) -> tuple[BoolArray, BoolArray, BoolArray]:
     """Tell which values lie over the range, inside of it, and near an end.
 
     Each value is compared with the four edges, as far as there are any; the results share
@@ -186,11 +187,11 @@ def _hold(brackets: Brackets, narrowed: Narrowed, m: float) -> bool:
     return bool(m <= upper_mass + m_slack and ends.k >= upper_mass - k_slack)
 
 
-def _mass_where(mask: Mask, weight: Weight | None, factor: FloatArray) -> float:
+def _mass_where(mask: BoolArray, weight: Weight | None, factor: FloatArray) -> float:
     return int(np.count_nonzero(mask)) if weight is None else _sum_where(weight, mask, factor)
 
 
-def _sum_where(values: FloatArray, mask: Mask, factor: FloatArray) -> float:
+def _sum_where(values: FloatArray, mask: BoolArray, factor: FloatArray) -> float:
     """Add up the values in `mask`; NaN where any value is NaN, in the mask or not."""
     total = 0.0
     # outside of the mask, an infinite value gives 0 * inf; inside, a sum may be beyond any float

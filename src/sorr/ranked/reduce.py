@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray, Weight
 from sorr.ranked.narrow import is_long, merge_blocks, narrow
 from sorr.ranked.rows import map_rows, plain, refuse_nan
 from sorr.ranked.select import kept_segments, kept_slice, kth
-from sorr.ranked.types import Ends, FloatArray, Weight
+from sorr.ranked.types import Ends
 
 __all__ = [
     "Thresholds",

@@ -8,9 +8,10 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray, Weight
 from sorr.ranked.bounds import RankedRange
 from sorr.ranked.narrow import is_long
-from sorr.ranked.types import Ends, FloatArray, Weight
+from sorr.ranked.types import Ends
 
 __all__ = ["as_values", "map_rows", "plain", "refuse_nan"]
 

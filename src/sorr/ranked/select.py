@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sorr.ranked.types import Ends, FloatArray, Mask, Weight
+from sorr._typing import BoolArray, FloatArray, Weight
+from sorr.ranked.types import Ends
 
 __all__ = ["extremes", "kept_segments", "kept_slice", "kth"]
 
@@ -91,7 +92,7 @@ def extremes(
     return largest if ends.m > 0 else None, smallest
 
 
-def _last(kept: Mask) -> npt.NDArray[np.intp]:
+def _last(kept: BoolArray) -> npt.NDArray[np.intp]:
     return np.asarray(kept.shape[-1] - 1 - np.argmax(kept[..., ::-1], axis=-1))
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
-__all__ = ["Ends", "FloatArray", "Mask", "Weight"]
-
-FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
-Weight: TypeAlias = npt.NDArray[np.float64]
-Mask: TypeAlias = npt.NDArray[np.bool_]
+__all__ = [
+    "Ends",
+]
 
 
 _EPSILON = float(np.finfo(np.float64).eps)

@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray, Weight
 from sorr.ranked.rows import as_values, map_rows, plain, refuse_nan
-from sorr.ranked.types import Ends, FloatArray, Weight
+from sorr.ranked.types import Ends
 
 __all__ = ["truncate", "variational_top_sum"]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import BoolArray, FloatArray, Weight
 from sorr.ranked.narrow import is_long, merge_block, narrow
 from sorr.ranked.rows import map_rows
 from sorr.ranked.select import extremes
-from sorr.ranked.types import Ends, FloatArray, Mask, Weight
+from sorr.ranked.types import Ends
 
 __all__ = ["ranked_range_weights"]
 
@@ -101,7 +102,7 @@ def _share_ties(
         shares += (tied * share[..., None]).astype(values.dtype, copy=False)
 
 
-def _mass(mask: Mask, weight: Weight | None) -> FloatArray:
+def _mass(mask: BoolArray, weight: Weight | None) -> FloatArray:
     if weight is None and mask.ndim == 1:
         return np.asarray(np.count_nonzero(mask))
     # A product adds up many short rows ten times faster than a sum along the axis.

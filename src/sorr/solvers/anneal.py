@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from sorr._typing import FloatArray
 from sorr.objectives import RankedRangeObjective
-from sorr.objectives.design import FloatArray
 from sorr.solvers.blur import clipped_parts
 from sorr.solvers.fast import MEMORY, Point, descend, evaluate, usual_loss
 from sorr.solvers.memory import Memory

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from sorr._typing import FloatArray, IntArray
 from sorr.objectives import Group, RankedRangeObjective
-from sorr.objectives.design import FloatArray
 from sorr.ranked import Mass, kth_largest
 from sorr.solvers.fast import Point
 from sorr.solvers.interior import Band, solve_interior
@@ -24,8 +23,6 @@ _FEWEST = {True: 0, False: 400}  # rows in a band: of losses with curvature, and
 _ROWS = {True: 8, False: 4}  # rows for each parameter
 _TIES = 4  # times as many rows as wanted may be near the cut, before ties are broken
 _INNER = 1e-9
-
-Index: TypeAlias = npt.NDArray[np.intp]
 
 
 class Banded:
@@ -56,8 +53,8 @@ class Banded:
         objective, loss = self.objective, self.objective.loss
         top = loss.pieces(objective.y, point.raw)[0].max(axis=1)
         omega, full = np.zeros((2, objective.n_samples))
-        chosen: list[Index] = []
-        label: list[Index] = []
+        chosen: list[IntArray] = []
+        label: list[IntArray] = []
         remaining: list[float] = []
         for group in objective.groups:
             rows = np.arange(objective.n_samples)[group.rows]
@@ -99,7 +96,7 @@ class Banded:
 
     def _split(
         self, group: Group, top: FloatArray, omega: FloatArray
-    ) -> tuple[Index, Index, float]:
+    ) -> tuple[IntArray, IntArray, float]:
         """Return the rows near the cut, those surely above it, and what the near ones count."""
         total, whole = group.scale * group.width, float(omega.sum())
         size = min(max(int(np.ceil(self.size * len(top) / self.n_rows)), 2), len(top))

@@ -12,8 +12,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray
 from sorr.objectives import Groups, RankedRangeObjective
-from sorr.objectives.design import FloatArray
 
 __all__ = [
     "Minimum",

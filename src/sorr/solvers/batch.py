@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from sorr._typing import FloatArray, IntArray
 from sorr.objectives import RankedRangeObjective
-from sorr.objectives.design import FloatArray
 from sorr.solvers.cuts import Cut, Ranking, soft_lower, soft_top
 from sorr.solvers.frame import Frame
 
 __all__ = ["Batch", "Cells", "Stage"]
 
-Index: TypeAlias = npt.NDArray[np.intp]
 
 _CHUNK = 60_000  # raw predictions that are held at a time: they stay in the cache
 _STEPS = (1.0, 0.4, 0.1)
@@ -183,11 +181,11 @@ class Batch:
         T: FloatArray,
         current: FloatArray,
         direction: FloatArray,
-        left: Index,
+        left: IntArray,
         cells: Cells,
         model: RankedRangeObjective,
         mass: FloatArray | None,
-    ) -> Index:
+    ) -> IntArray:
         """Move some candidates by the first step that helps each; return which none has helped."""
         push = direction @ self.frame.rows.T
         for step in _STEPS:
@@ -224,7 +222,7 @@ class Batch:
                 held = mass[..., columns]
                 yield g, Ranking(order[:, columns], held, held.sum(axis=-1))
 
-    def _positions(self, cut: Cut, g: int) -> Index:
+    def _positions(self, cut: Cut, g: int) -> IntArray:
         """Return where the entries of a cut through a group are among all raw predictions."""
         columns, n = self.columns[g], len(self.y)
         width = columns.stop - columns.start

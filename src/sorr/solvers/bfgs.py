@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sorr.objectives.design import FloatArray
+from sorr._typing import FloatArray
 from sorr.solvers.memory import Memory
 
 __all__ = ["lower"]

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sorr._typing import FloatArray
 from sorr.objectives import RankedRangeObjective
-from sorr.objectives.design import FloatArray
 from sorr.ranked import Mass, kth_largest
 from sorr.solvers.fast import Point, evaluate
 from sorr.solvers.symmetric import solve_symmetric

@@ -7,11 +7,10 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from sorr.objectives.design import FloatArray
+from sorr._typing import FloatArray, IntArray
 
 __all__ = ["Cut", "Ranking", "soft_lower", "soft_top"]
 
-Index = npt.NDArray[np.intp]
 T = TypeVar("T", bound=np.generic)
 
 _ROUNDING = 1e-9
@@ -31,9 +30,9 @@ class Cut(NamedTuple):
         How many entries each candidate has: no candidate has none.
     """
 
-    at: Index
+    at: IntArray
     share: FloatArray
-    counts: Index
+    counts: IntArray
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Return the sum of the values of each candidate."""
@@ -110,7 +109,7 @@ class Ranking:
         held = share > 0
         return Cut(at[held], share[held], self._counts(at[held]))
 
-    def _counts(self, at: Index) -> Index:
+    def _counts(self, at: IntArray) -> IntArray:
         starts = np.searchsorted(at, self._every * self.order.shape[1])
         return np.asarray(np.diff(starts, append=len(at)))
 
@@ -207,7 +206,7 @@ def soft_top(losses: FloatArray, mass: FloatArray | None, m: FloatArray, heat: f
 def _parts(
     values: FloatArray,
     mass: FloatArray,
-    counts: Index,
+    counts: IntArray,
     target: FloatArray,
     bracket: tuple[FloatArray, FloatArray, FloatArray],
     width: FloatArray,
@@ -236,5 +235,5 @@ def _parts(
     return part
 
 
-def _starts(counts: Index) -> Index:
+def _starts(counts: IntArray) -> IntArray:
     return np.cumsum(counts) - counts

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import optimize
 
+from sorr._typing import FloatArray
 from sorr.objectives import RankedRangeObjective
-from sorr.objectives.design import FloatArray
 from sorr.solvers.symmetric import solve_symmetric
 
 __all__ = ["constant_model", "constant_weights", "is_constant", "refuse_lost_class"]

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sorr._typing import FloatArray
 from sorr.objectives import RankedRangeObjective
-from sorr.objectives.design import FloatArray
 from sorr.solvers.memory import Memory
 from sorr.solvers.subsample import subsample
 from sorr.solvers.symmetric import solve_symmetric

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray
 from sorr.objectives import RankedRangeObjective
-from sorr.objectives.design import FloatArray
 
 __all__ = ["Frame", "column_scales"]
 

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray
 from sorr.objectives import Design
-from sorr.objectives.design import FloatArray
 from sorr.solvers.symmetric import solve_symmetric
 
 __all__ = ["Band", "Interior", "solve_interior"]

@@ -10,8 +10,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray, IntArray
 from sorr.objectives import RankedRangeObjective
-from sorr.objectives.design import FloatArray
 from sorr.ranked import RankedRange
 from sorr.solvers.base import Progress, Step, as_count, as_generator, tamed
 from sorr.solvers.batch import Batch, Cells, Stage
@@ -21,7 +21,6 @@ from sorr.solvers.subsample import subsample
 __all__ = ["Path", "Problem", "grid", "solve_path"]
 
 Problem: TypeAlias = tuple[int | float, int | float | None, float]
-Index: TypeAlias = npt.NDArray[np.intp]
 
 _SCOUTED = 800  # rows on which the cells exchange solutions; all rows have the last word
 _ROUNDS = {True: 10, False: 5}  # with all rows in each round, and with a sample
@@ -238,7 +237,7 @@ class _Search:
         T, some = candidates(self.batch, size, rng), rng.integers(len(self.best), size=size)
         return self.batch.descend(T, _FIRST, self.cells.take(some))[0]
 
-    def descend(self, which: Index, T: FloatArray, stages: Sequence[Stage]) -> None:
+    def descend(self, which: IntArray, T: FloatArray, stages: Sequence[Stage]) -> None:
         """Take steps from candidates for some of the cells, and remember what is better."""
         T, values = self.batch.descend(T, stages, self.cells.take(which))
         order = np.argsort(-values, kind="stable")  # the lowest of each cell comes last

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray
 from sorr.objectives import RankedRangeObjective
-from sorr.objectives.design import FloatArray
 from sorr.solvers.anneal import anneal
 from sorr.solvers.base import Progress, Step, as_count, as_generator, tamed
 from sorr.solvers.batch import Batch, Stage

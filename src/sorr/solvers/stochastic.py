@@ -18,8 +18,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray
 from sorr.objectives import Design, RankedRangeObjective
-from sorr.objectives.design import FloatArray
 from sorr.ranked import Mass, kth_largest
 from sorr.solvers.record import Record
 from sorr.solvers.tangent import tangent_shares

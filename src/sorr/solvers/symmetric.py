@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import linalg
 
-from sorr.objectives.design import FloatArray
+from sorr._typing import FloatArray
 
 __all__ = ["solve_symmetric"]
 

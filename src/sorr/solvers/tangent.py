@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from sorr._typing import FloatArray
 from sorr.objectives import RankedRangeObjective
-from sorr.objectives.design import FloatArray
 
 __all__ = ["parted_shares", "tangent_shares"]
 

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
+from sorr._typing import FloatArray
 from sorr.objectives import RankedRangeObjective
-from sorr.objectives.design import FloatArray
 from sorr.solvers.band import Banded, Weigh
 from sorr.solvers.base import (
     Progress,

@@ -12,9 +12,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray
+
 __all__ = ["FRAME", "Tick", "placed", "round_steps", "ticks", "traced"]
 
-FloatArray = npt.NDArray[np.float64]
 
 FRAME = 1000  # units of a line on either axis
 _BEYOND = 12  # units: what leaves the frame goes on this far, so that its end is not seen

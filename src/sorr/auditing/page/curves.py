@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from sorr._typing import FloatArray
 from sorr.auditing.page.axes import Tick, placed, round_steps, ticks, traced
 from sorr.auditing.page.words import count, number, of_rows, percent, short
 from sorr.auditing.report import AuditReport
@@ -19,7 +19,6 @@ from sorr.auditing.variations import Position
 
 __all__ = ["Panel", "Stage", "Tendency", "panels", "stages", "tendency"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _MOST_PANELS = 12
 _MARKED = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)  # shares of a class that have a tick

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray
 from sorr.auditing.page.words import aligned, count, percent, short
 from sorr.auditing.report import AuditReport
 
 __all__ = ["Bar", "Learned", "Matrix", "Pair", "Slopes", "learned"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _FIRST, _MOST = 12, 60  # coefficients that are shown at once, and at all
 _ALTOGETHER = 480  # coefficients of all classes together

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from sorr._typing import IntArray
 from sorr.auditing.page.projection import positions_of
 from sorr.auditing.page.words import aligned, count, label, probability, short
 from sorr.auditing.report import AuditReport
 
 __all__ = ["Column", "Listing", "Suspect", "listing"]
 
-Index = npt.NDArray[np.intp]
 
 _MOST_ROWS, _FEWEST_ROWS = 1000, 300
 _VALUES = 12_000  # of all rows together: a page should not outgrow a megabyte by much
@@ -80,7 +79,7 @@ def listing(report: AuditReport) -> Listing:
     )
 
 
-def _others(report: AuditReport) -> Index:
+def _others(report: AuditReport) -> IntArray:
     """Return the rows that only other positions leave out, those first that leave first."""
     dropped = np.array([it.dropped for it in report.walk.positions])
     rows = np.flatnonzero(dropped.any(axis=0) & ~report.fitted.dropped)
@@ -133,7 +132,7 @@ def _columns(report: AuditReport) -> list[Column]:
     ]
 
 
-def _suspects(report: AuditReport, listed: Index) -> list[Suspect]:
+def _suspects(report: AuditReport, listed: IntArray) -> list[Suspect]:
     frame = report.describe(listed)
     names = list(report.rows.frame.columns)[:_MOST_COLUMNS]
     heads = [short(name, _LONGEST) for name in names]

@@ -9,14 +9,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.decomposition import PCA, TruncatedSVD
 
+from sorr._typing import FloatArray, IntArray
 from sorr.auditing.page.axes import placed
 from sorr.auditing.page.words import count, label, number, percent, short
 from sorr.auditing.report import AuditReport
 
 __all__ = ["Dot", "Kind", "Plane", "plane", "positions_of"]
 
-FloatArray = npt.NDArray[np.float64]
-Index = npt.NDArray[np.intp]
 
 _MOST_DOTS = 1500
 _FEWEST_OUT = 100  # of them: suspects, if there are so many
@@ -125,13 +124,13 @@ def _apart(where: FloatArray) -> FloatArray:
     return np.column_stack([middle[0] + across, middle[1] + up])
 
 
-def positions_of(report: AuditReport, rows: Index) -> list[str | None]:
+def positions_of(report: AuditReport, rows: IntArray) -> list[str | None]:
     """Return at which positions some rows are left out: 1 or 0 for each; None if at none."""
     dropped = np.array([it.dropped[rows] for it in report.walk.positions]).T
     return ["".join("01"[out] for out in row) if any(row) else None for row in dropped.tolist()]
 
 
-def _chosen(report: AuditReport) -> Index:
+def _chosen(report: AuditReport) -> IntArray:
     """Return which rows are drawn: those left out last, so that nothing hides them.
 
     Of many rows each kind has its share, so that rings are as frequent as they are; but of
@@ -147,14 +146,14 @@ def _chosen(report: AuditReport) -> Index:
     return np.concatenate([never, others, out[::-1]])
 
 
-def _evenly(rows: Index, most: int) -> Index:
+def _evenly(rows: IntArray, most: int) -> IntArray:
     """Return at most so many rows, evenly spread: no chance, so that the page is the same again."""
     if len(rows) <= most:
         return rows
     return rows[np.linspace(0, len(rows) - 1, most).astype(np.intp)]
 
 
-def _directions(report: AuditReport, rows: Index) -> tuple[FloatArray, str, str, str | None]:
+def _directions(report: AuditReport, rows: IntArray) -> tuple[FloatArray, str, str, str | None]:
     """Return where some rows are, what the two directions mean, and how much they tell."""
     X, kept = report.fitted.X, np.flatnonzero(~report.fitted.dropped)
     kept = _evenly(kept, _FITTED)
@@ -215,7 +214,7 @@ def _kinds(report: AuditReport) -> tuple[list[Kind], npt.NDArray[np.intp]]:
     return kinds, marks[fitted.strata]
 
 
-def _titles(report: AuditReport, rows: Index) -> list[str]:
+def _titles(report: AuditReport, rows: IntArray) -> list[str]:
     numbers, y = report.rows.numbers[rows].tolist(), report.rows.y[rows].tolist()
     says = report.fitted.model.predict(report.fitted.X[rows]).tolist()
     return [

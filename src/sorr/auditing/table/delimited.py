@@ -9,19 +9,13 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from sorr._typing import IntArray
 from sorr.auditing.table.frame import Table, chosen_rows, column_names, known_columns
 from sorr.auditing.table.memory import bytes_per_row, check_memory
 from sorr.auditing.table.numerals import Reading, notes_on, read_numbers
 from sorr.auditing.table.opening import Source, Tick, read_lines
 from sorr.auditing.table.problems import TableError, listed, shown
-from sorr.auditing.table.survey import (
-    SEPARATORS,
-    Index,
-    Survey,
-    long_fields,
-    records_of,
-    survey,
-)
+from sorr.auditing.table.survey import SEPARATORS, Survey, long_fields, records_of, survey
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -107,7 +101,7 @@ def _row_bytes(kinds: list[tuple[str, float]]) -> float:
 
 
 def _texts(
-    source: Source, found: Survey, rows: Index | None, begin: Pass, turn: int
+    source: Source, found: Survey, rows: IntArray | None, begin: Pass, turn: int
 ) -> Generator[str, None, None]:
     """Yield the records of rows as they stand in the file, without blank lines between them."""
     tick = begin(turn)
@@ -126,7 +120,7 @@ def _texts(
     tick(source.size)
 
 
-def _picked(records: Iterator[str], rows: Index) -> Iterator[str]:
+def _picked(records: Iterator[str], rows: IntArray) -> Iterator[str]:
     last = -1
     for row in rows.tolist():
         yield from islice(records, row - last - 1, row - last)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sorr._typing import IntArray
 from sorr.auditing.table.problems import TableError, close_names, listed, shown
-from sorr.auditing.table.survey import Index
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -39,8 +39,8 @@ class Table:
     """
 
     frame: DataFrame = field(repr=False)
-    rows: Index = field(repr=False)
-    lines: Index | None = field(repr=False)
+    rows: IntArray = field(repr=False)
+    lines: IntArray | None = field(repr=False)
     n_rows: int
     notes: tuple[str, ...]
     name: str
@@ -85,7 +85,7 @@ def known_columns(asked: Iterable[str], names: Sequence[str], file: str) -> list
     return found
 
 
-def chosen_rows(n_rows: int, asked: int | None, random_state: Any) -> tuple[Index, list[str]]:
+def chosen_rows(n_rows: int, asked: int | None, random_state: Any) -> tuple[IntArray, list[str]]:
     """Return the numbers of the rows to take, in order: all, or a random sample; and a note."""
     from sklearn.utils.random import sample_without_replacement
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sorr._typing import IntArray
 from sorr.auditing.table.frame import Table, chosen_rows, column_names, known_columns
 from sorr.auditing.table.memory import bytes_per_row, check_memory
 from sorr.auditing.table.opening import Source, Tick
 from sorr.auditing.table.problems import TableError, listed, shown
-from sorr.auditing.table.survey import Index
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -84,7 +84,7 @@ def _row_bytes(file: Any) -> float:
     return bytes_per_row(is_number.count(True), [stored / max(n_texts, 1)] * n_texts)
 
 
-def _taken(file: Any, rows: Index, tell: Any) -> Any:
+def _taken(file: Any, rows: IntArray, tell: Any) -> Any:
     """Return these rows of a file, decoded part by part."""
     import pyarrow as pa
 

@@ -12,14 +12,13 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from sorr._typing import IntArray
 from sorr.auditing.table.opening import LONGEST, Source, Tick, read_lines
 from sorr.auditing.table.problems import TableError, shown
 
-__all__ = ["SEPARATORS", "Dialect", "Index", "Survey", "long_fields", "records_of", "survey"]
+__all__ = ["SEPARATORS", "Dialect", "Survey", "long_fields", "records_of", "survey"]
 
-Index = npt.NDArray[np.int64]
 Record = tuple[str, int, int]
 """A record as it stands in a file, its fields and its lines; a blank line has no fields."""
 Check = Callable[[list[str]], object]
@@ -60,10 +59,10 @@ class Survey:
     n_blank: int
     has_long_records: bool
     first_rows: list[list[str]] = field(repr=False)
-    changes: Index = field(repr=False)
-    shifts: Index = field(repr=False)
+    changes: IntArray = field(repr=False)
+    shifts: IntArray = field(repr=False)
 
-    def lines(self, rows: Index) -> Index:
+    def lines(self, rows: IntArray) -> IntArray:
         """Return the lines, counted from 1, in which rows begin."""
         places = np.searchsorted(self.changes, rows, side="right") - 1
         return np.asarray(rows + self.shifts[places])

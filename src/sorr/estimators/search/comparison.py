@@ -9,6 +9,7 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from scipy.stats import rankdata
 
+from sorr._typing import FloatArray
 from sorr.estimators.base import as_seed, check_choice
 from sorr.estimators.linear import Rows
 from sorr.estimators.progress import reporter
@@ -19,7 +20,6 @@ from sorr.estimators.search.splits import Learned, Part, Plan, Split, make_split
 
 __all__ = ["Outcome", "compare_cells"]
 
-FloatArray = npt.NDArray[np.float64]
 _RULES = ("auto", "error", "smoothed")
 _ROUNDS = 3  # of a path, for its cells to agree
 _MANY, _HASTE = 4, 2  # values of k, of which so many are neighbours that fewer rounds do

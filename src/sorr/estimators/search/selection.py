@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 
+from sorr._typing import FloatArray
 from sorr.estimators.search.grids import Cell, size_of
 
 __all__ = ["ranking_of", "smoothed"]
 
-FloatArray = npt.NDArray[np.float64]
 _TIED = 1e-3  # of the lowest error: what is left to gain by polishing solutions
 _ROUNDING = 1e-9
 

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
+from sorr._typing import FloatArray, IntArray
 from sorr.estimators.progress import Reporter
 from sorr.estimators.ranks import Ends, class_factors
 from sorr.estimators.search.copies import merge_copies
@@ -25,8 +26,6 @@ from sorr.solvers.starts import is_small
 
 __all__ = ["Part", "Plan", "Split", "make_splits", "score_split"]
 
-FloatArray = npt.NDArray[np.float64]
-Index = npt.NDArray[np.intp]
 _FOLDS = 5
 _NARROW = 64  # columns up to which a sparse matrix is as well a dense one
 # Products of columns over all rows, above which a path is the slower way, by whether the loss is
@@ -42,7 +41,7 @@ class Part(NamedTuple):
     y: npt.NDArray[Any]
     weight: FloatArray | None
 
-    def take(self, rows: Index) -> Part:
+    def take(self, rows: IntArray) -> Part:
         """Return some of them."""
         weight = None if self.weight is None else self.weight[rows]
         return Part(self.X[rows], self.y[rows], weight)
@@ -57,8 +56,8 @@ class Split(NamedTuple):
     """Which rows are fitted, and which are scored."""
 
     number: int
-    train: Index
-    test: Index
+    train: IntArray
+    test: IntArray
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ class Learned:
 
     part: Part
     classes: npt.NDArray[Any]
-    index: Index
+    index: IntArray
     factor: FloatArray | None
     pool: Pool
 

@@ -14,8 +14,8 @@ from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
+from sorr._typing import FloatArray
 from sorr.objectives import Design
-from sorr.objectives.design import FloatArray
 from sorr.solvers.memory import Memory
 
 __all__ = ["AverageLoss", "Frame", "Metric", "probabilities", "standardise"]

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray
 from sorr.estimators.share.average import AverageLoss, Metric
-from sorr.objectives.design import FloatArray
 
 __all__ = ["Trimmed", "balanced", "capped_trimming", "choose_rows"]
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray
 from sorr.estimators.share.capped import balanced, choose_rows
 from sorr.estimators.share.evidence import Evidence
 from sorr.estimators.share.held_out import fair_start, over_folds
 from sorr.estimators.share.verdict import EVEN, Regime, Verdict, confident_counts
-from sorr.objectives.design import FloatArray
 
 __all__ = ["choose_counts", "corrected_error", "held_out_errors"]
 

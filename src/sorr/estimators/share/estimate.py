@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_X_y
 
+from sorr._typing import FloatArray
 from sorr.estimators.base import as_seed, check_choice
 from sorr.estimators.share.average import AverageLoss, standardise
 from sorr.estimators.share.capped import Trimmed, capped_trimming, choose_rows
@@ -19,7 +20,6 @@ from sorr.estimators.share.regions import share_bounds
 from sorr.estimators.share.robust import are_many, robust_fit
 from sorr.estimators.share.verdict import Regime, Verdict, confident_counts, judge
 from sorr.estimators.targets import classes_of
-from sorr.objectives.design import FloatArray
 from sorr.objectives.groups import as_masses
 from sorr.objectives.ranked_range import as_inverse_ridge
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray
 from sorr.estimators.share.average import AverageLoss, Metric
 from sorr.estimators.share.held_out import HeldOut, hold_out
 from sorr.estimators.share.leverage import find_leverage
-from sorr.objectives.design import FloatArray
 
 __all__ = ["Evidence", "gather"]
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 
+from sorr._typing import FloatArray
 from sorr.estimators.share.average import AverageLoss, Metric
-from sorr.objectives.design import FloatArray
 
 __all__ = ["HeldOut", "assign_folds", "fair_start", "hold_out", "over_folds"]
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray
 from sorr.estimators.share.saturation import Saturation
 from sorr.estimators.share.transition import Transition
-from sorr.objectives.design import FloatArray
 
 __all__ = ["share_errors", "true_mass", "wrong_mass"]
 

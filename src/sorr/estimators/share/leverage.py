@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from sorr._typing import FloatArray
 from sorr.estimators.share.average import AverageLoss, probabilities
-from sorr.objectives.design import FloatArray
 
 __all__ = ["centre_and_spread", "find_leverage", "row_sizes"]
 

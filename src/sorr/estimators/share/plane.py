@@ -10,13 +10,13 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.linalg import pinvh
 
+from sorr._typing import FloatArray
 from sorr.objectives import RankedRangeObjective
 from sorr.ranked import Mass
 from sorr.solvers import trim
 
 __all__ = ["Plane", "Rows", "first_plane"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _SAMPLE = 5000  # rows that the first plane is found on, or more if there are many columns
 _ROWS_EACH = 20  # of them for each column

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.tree import DecisionTreeClassifier
 
+from sorr._typing import FloatArray
 from sorr.estimators.share.average import AverageLoss
-from sorr.objectives.design import FloatArray
 
 __all__ = ["Region", "excess", "rate_bounds", "regions_of", "share_bounds", "tree_scores"]
 

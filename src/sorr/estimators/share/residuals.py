@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray
 from sorr.estimators.base import as_seed
 from sorr.estimators.share.plane import Plane, Rows, first_plane
 from sorr.estimators.share.tails import Tails, fit_tails
@@ -16,7 +17,6 @@ from sorr.objectives.ranked_range import as_inverse_ridge
 
 __all__ = ["ResidualRegime", "ResidualShare", "residual_share_of"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _FEWEST, _ROWS_EACH = 10, 2.5  # rows, in all and for each column, to tell anything
 _MANY = 20_000  # rows above which the plane is found on a sample

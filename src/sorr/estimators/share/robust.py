@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray
 from sorr.losses import TopKMultilabel
 from sorr.objectives import RankedRangeObjective
-from sorr.objectives.design import FloatArray
 from sorr.solvers.fast import descend, evaluate
 from sorr.solvers.starts import average_start
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, xlogy
 
-from sorr.objectives.design import FloatArray
+from sorr._typing import FloatArray
 
 __all__ = ["Bins", "Saturation", "bin_scores", "fit_saturation", "likelihood"]
 

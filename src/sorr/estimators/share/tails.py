@@ -21,9 +21,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaincc, ndtri, stdtr
 
+from sorr._typing import FloatArray
+
 __all__ = ["Side", "Tails", "fit_tails"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _DEGREES = (1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, np.inf)  # of Student's distributions
 _POWERS = (1.0, 1.4)  # of exp(-u^power): Laplace, and halfway to the normal

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from sorr._typing import FloatArray
 from sorr.estimators.share.average import probabilities
-from sorr.objectives.design import FloatArray
 
 __all__ = ["Transition", "fit_transition"]
 

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray
 from sorr.estimators.share.average import probabilities
 from sorr.estimators.share.evidence import Evidence
 from sorr.estimators.share.regions import Region, excess, rate_bounds, regions_of, tree_scores
 from sorr.estimators.share.saturation import Saturation, bin_scores, fit_saturation
 from sorr.estimators.share.transition import Transition, fit_transition
-from sorr.objectives.design import FloatArray
 
 __all__ = ["EVEN", "Regime", "Verdict", "confident_counts", "judge"]
 

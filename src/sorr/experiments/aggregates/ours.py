@@ -24,6 +24,7 @@ from sklearn.model_selection import (
 )
 from sklearn.preprocessing import StandardScaler
 
+from sorr._typing import FloatArray
 from sorr.baselines import RobustMaxClassifier
 from sorr.datasets import load_dataset
 from sorr.estimators import RankedRangeClassifier, RankedRangeClassifierCV
@@ -35,7 +36,6 @@ from sorr.solvers import Status
 
 __all__ = ["CONFIRMED", "GRIDS", "QUICK_GRIDS", "TUNED", "Parts", "measure_ours", "parts_of"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _C = (1.0, 10.0, 1e2, 1e3, 1e4, 1e5)
 _K = (1, *(round(0.1 * i, 1) for i in range(1, 10)), None)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.preprocessing import scale
 
+from sorr._typing import FloatArray
 from sorr.datasets import load_dataset
 from sorr.experiments.aggregates.released import released_fit, released_split
 from sorr.experiments.cells import Cell, Measured
@@ -22,7 +23,6 @@ from sorr.experiments.published import AGGREGATE_SETTINGS
 
 __all__ = ["measure_paper", "released_error"]
 
-FloatArray = npt.NDArray[np.float64]
 _START = {"logistic": 1234, "hinge": 1}  # seeds of the point of the first tangent
 _QUICK = 200  # inner steps
 

@@ -16,12 +16,10 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray, IntArray
 from sorr.losses import Loss, get_loss
 
 __all__ = ["released_fit", "released_split"]
-
-FloatArray = npt.NDArray[np.float64]
-Index = npt.NDArray[np.intp]
 
 
 def released_fit(
@@ -109,7 +107,7 @@ def _slope(
     return np.asarray(slopes @ design / len(values))
 
 
-def released_split(y: npt.NDArray[np.intp], seed: int) -> tuple[Index, Index, Index]:
+def released_split(y: npt.NDArray[np.intp], seed: int) -> tuple[IntArray, IntArray, IntArray]:
     """Return the rows to train, to validate and to test on: half, a quarter, a quarter.
 
     Rows are drawn class by class, so that every part has its share of each, with the random

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.datasets import load_digits
 
+from sorr._typing import FloatArray
 from sorr.datasets import MNIST_FLIPS, flip_pairs, load_dataset
 from sorr.experiments.cells import seed_of
 
@@ -18,7 +19,6 @@ SMALL = "digits"
 """The name of scikit-learn's 1,797 digits of 8 x 8 pixels, which need no file."""
 _TESTED = 500  # of them
 
-FloatArray = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.intp]
 
 

@@ -22,18 +22,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import BoolArray, FloatArray
 from sorr.experiments.published import LoopSetting
 
 __all__ = ["Kept", "Part", "released_svm", "released_tkml"]
 
-FloatArray = npt.NDArray[np.floating[Any]]
 Labels = npt.NDArray[np.intp]
-Mask = npt.NDArray[np.bool_]
 _START_SEED = 1234
 _LOOK_EVERY = 10
 
@@ -154,7 +153,7 @@ class _Descent:
         self.first_scores, self.first_held = self.start @ rows.T, self.start @ checked.T
         self.nowhere = np.zeros((shape[0], self.rows.shape[1]), dtype=rows.dtype)
 
-    def run(self, active: Callable[[FloatArray, Labels], Mask], tangent: FloatArray) -> _Found:
+    def run(self, active: Callable[[FloatArray, Labels], BoolArray], tangent: FloatArray) -> _Found:
         """Return the point on the way down that predicts best."""
         move, found = self.nowhere, _Found(self.nowhere, 0.0, 0)
         counted = np.zeros((len(move), self.n), dtype=bool)
@@ -172,7 +171,9 @@ class _Descent:
                     found = _Found(move, accuracy, step)
         return found
 
-    def slope(self, active: Callable[[FloatArray, Labels], Mask], move: FloatArray) -> FloatArray:
+    def slope(
+        self, active: Callable[[FloatArray, Labels], BoolArray], move: FloatArray
+    ) -> FloatArray:
         """Return the sum over rows of the slopes of the labels that count."""
         return self._signs(active(self._scores(move), self.y), np.arange(self.n)) @ self.rows
 
@@ -183,7 +184,7 @@ class _Descent:
     def _scores(self, move: FloatArray) -> FloatArray:
         return np.asarray(self.first_scores + move @ self.columns)
 
-    def _signs(self, counted: Mask, rows: npt.NDArray[np.intp]) -> FloatArray:
+    def _signs(self, counted: BoolArray, rows: npt.NDArray[np.intp]) -> FloatArray:
         """Return 1 for labels that count, and for the own label minus their number."""
         signs = counted[:, rows].astype(self.rows.dtype)
         signs[self.y[rows], np.arange(len(rows))] = -signs.sum(axis=0)
@@ -202,7 +203,7 @@ def _directions(rows: FloatArray, number: int | None) -> FloatArray:
     return vectors[:, -number:].astype(rows.dtype)
 
 
-def costly(scores: FloatArray, y: Labels, n_ranked: int) -> Mask:
+def costly(scores: FloatArray, y: Labels, n_ranked: int) -> BoolArray:
     """Mark other labels that rank among the first, the own one ranked too, and cost something.
 
     Parameters
@@ -222,7 +223,7 @@ def costly(scores: FloatArray, y: Labels, n_ranked: int) -> Mask:
     return found
 
 
-def costliest_other(scores: FloatArray, y: Labels) -> Mask:
+def costliest_other(scores: FloatArray, y: Labels) -> BoolArray:
     """Mark the label that scores best but for the own one, if it costs something."""
     own = y, np.arange(len(y))
     others = scores.copy()

@@ -15,14 +15,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from sorr._typing import FloatArray
 from sorr.experiments.label_sets.splits import Part
 from sorr.experiments.published import LoopSetting
 
 __all__ = ["Released", "released_tkml"]
 
-FloatArray = npt.NDArray[np.float64]
 _START_SEED = 1234
 _ABOVE_ZERO = np.nextafter(0.0, 1.0)
 

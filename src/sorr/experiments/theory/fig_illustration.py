@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sorr._typing import FloatArray
 from sorr.experiments.cells import Cell, Experiment, Measured, Plan, Task
 from sorr.experiments.pages import markdown, write_csv, write_figure, write_text
 from sorr.experiments.rows import Row
@@ -18,7 +19,6 @@ from sorr.plots.canvas import (
     INK,
     KEPT,
     MARKERS,
-    FloatArray,
     need_matplotlib,
     tidy,
 )

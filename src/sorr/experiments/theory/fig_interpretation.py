@@ -10,22 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray
 from sorr.datasets import flip_symmetric
 from sorr.estimators import RankedRangeClassifier
 from sorr.experiments.cells import Cell, Experiment, Measured, Plan, Task, seed_of
 from sorr.experiments.pages import markdown, write_csv, write_figure, write_text
 from sorr.experiments.rows import Row
 from sorr.experiments.theory.population import scaled_loss
-from sorr.plots.canvas import (
-    CLASS_COLOURS,
-    DROPPED,
-    EASY,
-    INK,
-    KEPT,
-    FloatArray,
-    need_matplotlib,
-    tidy,
-)
+from sorr.plots.canvas import CLASS_COLOURS, DROPPED, EASY, INK, KEPT, need_matplotlib, tidy
 from sorr.ranked import Thresholds, truncate
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray
 from sorr.losses import get_loss
-from sorr.plots.canvas import FloatArray
 from sorr.ranked import Mass, Thresholds, thresholds, truncate
 
 __all__ = [

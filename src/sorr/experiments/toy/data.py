@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from sorr._typing import FloatArray
 from sorr.datasets import BayesClassifier, load_toy, make_imbalanced, make_multimodal
 
 __all__ = [
@@ -22,7 +23,6 @@ __all__ = [
     "toy_rows",
 ]
 
-FloatArray = npt.NDArray[np.float64]
 
 KINDS = ("balanced", "imbalanced")
 AUTHORS = " (authors' file)"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from sorr._typing import FloatArray, IntArray
 from sorr.experiments.aggregates.released import released_fit
 from sorr.experiments.cells import Measured
 from sorr.experiments.toy.data import Toy, population_error, row_error
@@ -16,8 +16,6 @@ from sorr.solvers.degenerate import constant_model
 
 __all__ = ["LOSSES", "MEASURES", "MODELS", "Fit", "Ranks", "fit", "measure", "ranks"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 LOSSES = ("logistic", "hinge")
 MODELS = ("average", "maximum", "AT_k", "AoRR")

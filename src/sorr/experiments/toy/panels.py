@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sorr._typing import FloatArray
 from sorr.experiments.toy.data import Toy
 from sorr.experiments.toy.models import MEASURES, MODELS
 from sorr.experiments.toy.summary import Record, is_constant
-from sorr.plots.canvas import CLASS_COLOURS, INK, FloatArray
+from sorr.plots.canvas import CLASS_COLOURS, INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
