@@ -15,6 +15,13 @@ TABLES = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def no_data(monkeypatch, tmp_path_factory):
+    """Hide data sets: the committed run is drawn without them."""
+    for name in ("SORR_DATA", "SORR_CACHE"):
+        monkeypatch.setenv(name, str(tmp_path_factory.getbasetemp() / "nothing is here"))
+
+
 def drawn_in(folder, name):
     """Draw an experiment from a copy of its committed rows."""
     experiment = get_experiment(name)
