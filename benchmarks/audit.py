@@ -20,7 +20,7 @@ from benchmarks.quality import in_turns, measured, parser_of, spoiled
 from benchmarks.rows import Row
 from benchmarks.tables import SMALL, TABLES, Table
 from sorr.auditing.fit import fit_model, largest
-from sorr.estimators.share import estimate_outlier_share
+from sorr.share import estimate_outlier_share
 
 __all__ = ["report"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
-from sorr.estimators.classifier import RankedRangeClassifier
+from sorr.estimators import RankedRangeClassifier
 
 __all__ = ["CONTENDERS", "Contender", "Problem"]
 

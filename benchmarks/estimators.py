@@ -82,7 +82,7 @@ def in_own_process(who: str, folder: str) -> dict[str, float]:
 
 def fit_once(who: str, folder: Path) -> dict[str, float]:
     """Fit to the data in a folder and return what it took."""
-    from sorr.estimators.classifier import RankedRangeClassifier
+    from sorr.estimators import RankedRangeClassifier
 
     X, y = load(folder)
     model: Any = RankedRangeClassifier(m=M, C=C, random_state=0)

@@ -19,9 +19,16 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.mnist_board import board
 from benchmarks.rows import Row, keep, read, tell
-from sorr.estimators.classifier import RankedRangeClassifier
-from sorr.experiments.digits.digits import Digits, Images, noisy_digits
-from sorr.experiments.digits.ours import MODELS, ORACLE, PEER, TRIMMED
+from sorr.estimators import RankedRangeClassifier
+from sorr.experiments.paper.digits import (
+    ORACLE,
+    OUR_MODELS,
+    PEER,
+    TRIMMED,
+    Digits,
+    Images,
+    noisy_digits,
+)
 from sorr.metrics import topk_accuracy
 
 __all__ = ["report"]
@@ -30,13 +37,13 @@ Key = tuple[int, int, str]
 
 
 def fit_clean(digits: Digits) -> Any:
-    return MODELS[PEER](digits._replace(y=digits.y_clean))
+    return OUR_MODELS[PEER](digits._replace(y=digits.y_clean))
 
 
 METHODS: dict[str, Callable[[Digits], Any]] = {
-    PEER: MODELS[PEER],  # fitted in every run, since times are shares of its time
-    "hinge": MODELS["top-1 SVM"],
-    **{name: MODELS[name] for name in ("top-2 SVM", "tkml", TRIMMED, ORACLE)},
+    PEER: OUR_MODELS[PEER],  # fitted in every run, since times are shares of its time
+    "hinge": OUR_MODELS["top-1 SVM"],
+    **{name: OUR_MODELS[name] for name in ("top-2 SVM", "tkml", TRIMMED, ORACLE)},
     "softmax, clean labels": fit_clean,
 }
 

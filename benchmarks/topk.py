@@ -18,9 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.rows import Row, keep, read, tell
 from benchmarks.topk_board import board
-from sorr.experiments.label_sets.ours import Contest
-from sorr.experiments.label_sets.scorers import PEER, SCORERS
-from sorr.experiments.label_sets.splits import Split, our_split
+from sorr.experiments.paper.label_sets import PEER, SCORERS, Contest, Split, our_split
 
 __all__ = ["report"]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from benchmarks.rows import Row, spread
-from sorr.experiments.label_sets.scorers import PEER, SUM
+from sorr.experiments.paper.label_sets import PEER, SUM
 from sorr.experiments.published import AVERAGE_PRECISION, MULTILABEL, Printed
 
 __all__ = ["board"]

@@ -10,8 +10,8 @@ from scipy import sparse
 from sklearn.metrics import label_ranking_average_precision_score, top_k_accuracy_score
 
 import sorr
+from sorr import metrics
 from sorr.metrics import (
-    arguments,
     average_precision,
     class_wise_error,
     topk_accuracy,
@@ -144,7 +144,7 @@ def test_rows_in_parts_are_the_rows_as_a_whole(problem):
 
     whole = figures()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(arguments, "_CHUNK", 5)
+        patch.setattr(metrics, "_CHUNK", 5)
         assert figures() == whole
 
 

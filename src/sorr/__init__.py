@@ -15,33 +15,33 @@ _ROOMS = (
     "objectives",
     "plots",
     "ranked",
+    "share",
     "solvers",
 )
-_ESTIMATORS = (
-    "ConstantModelWarning",
-    "LabelSetClassifier",
-    "NotConvergedWarning",
-    "OutlierShare",
-    "RankedRangeClassifier",
-    "RankedRangeClassifierCV",
-    "RankedRangeRegressor",
-    "RankedRangeRegressorCV",
-    "ResidualShare",
-    "SeparableWarning",
-    "TopKMultilabelClassifier",
-    "estimate_outlier_share",
-)
-_AUDITING = ("AuditReport", "audit")
-__all__ = [*_AUDITING, *_ESTIMATORS, *_ROOMS]
+_ROOM_OF = {
+    "AuditReport": "auditing",
+    "ConstantModelWarning": "estimators",
+    "LabelSetClassifier": "estimators",
+    "NotConvergedWarning": "estimators",
+    "OutlierShare": "share",
+    "RankedRangeClassifier": "estimators",
+    "RankedRangeClassifierCV": "estimators",
+    "RankedRangeRegressor": "estimators",
+    "RankedRangeRegressorCV": "estimators",
+    "ResidualShare": "share",
+    "SeparableWarning": "estimators",
+    "TopKMultilabelClassifier": "estimators",
+    "audit": "auditing",
+    "estimate_outlier_share": "share",
+}
+__all__ = [*_ROOM_OF, *_ROOMS]
 
 
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return import_module(f"sorr.{name}")  # a room loads on first use
-    if name in _ESTIMATORS:
-        return getattr(import_module("sorr.estimators"), name)
-    if name in _AUDITING:
-        return getattr(import_module("sorr.auditing"), name)
+    if name in _ROOM_OF:
+        return getattr(import_module(f"sorr.{_ROOM_OF[name]}"), name)
     raise AttributeError(f"module 'sorr' has no attribute {name!r}")
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sorr.auditing import variations
-from sorr.auditing.run import audit_table
+from sorr.auditing.entry import audit_table
 from sorr.auditing.table import Table
 
 pd = pytest.importorskip("pandas", reason="tables are an extra")

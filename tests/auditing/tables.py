@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from sorr.auditing.columns import Roles
-from sorr.auditing.rows import labelled_rows
+from sorr.auditing.rows import Roles, labelled_rows
 from sorr.auditing.table import Table
 
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sorr.auditing.page import curves, learned, listing, page, projection, render, sureness
-from sorr.auditing.page.axes import FRAME, round_steps, traced
+from sorr.auditing.entry import audit_example, audit_table
+from sorr.auditing.page import figures, page, render, sections
+from sorr.auditing.page.figures import FRAME, round_steps, traced
 from sorr.auditing.page.words import seen, short
-from sorr.auditing.run import audit_example, audit_table
 from tests.auditing import hostile
 from tests.auditing.hostile import FLIPPED, hostile_report, pd, quickly
 from tests.auditing.tables import line, table, three_classes
@@ -166,7 +166,7 @@ def test_any_text_can_be_written_and_has_no_direction_of_its_own(text):
 
 
 def test_the_table_lists_the_suspects_first(evil):
-    table = listing.listing(evil)
+    table = sections.listing(evil)
     out = [it for it in table.rows if it.is_out]
     assert [it.row for it in out] == evil.suspects["row"].tolist()
     assert table.rows[: len(out)] == out
@@ -177,7 +177,7 @@ def test_the_table_lists_the_suspects_first(evil):
 
 
 def test_rows_know_at_which_positions_they_are_left_out(robots):
-    for row in listing.listing(robots).rows:
+    for row in sections.listing(robots).rows:
         left_out = [bool(it.dropped[row.row]) for it in robots.walk.positions]
         assert [letter == "1" for letter in row.at] == left_out
         assert row.is_out == left_out[robots.walk.chosen]
@@ -195,15 +195,15 @@ def test_rows_that_only_other_positions_leave_out_are_there_and_hidden(robots_pa
 
 def test_a_long_table_is_cut_and_says_so(robots, monkeypatch):
     most = len(robots.order) + 15
-    monkeypatch.setattr(listing, "_MOST_ROWS", most)
-    table = listing.listing(robots)
+    monkeypatch.setattr(sections, "_MOST_ROWS", most)
+    table = sections.listing(robots)
     assert len(table.rows) == most
     assert sum(it.is_out for it in table.rows) == len(robots.order)
     assert "those first that leave first" in table.is_short
     assert "suspects.csv" not in table.is_short
-    monkeypatch.setattr(listing, "_MOST_ROWS", 8)
-    monkeypatch.setattr(listing, "_FEWEST_ROWS", 8)
-    table = listing.listing(robots)
+    monkeypatch.setattr(sections, "_MOST_ROWS", 8)
+    monkeypatch.setattr(sections, "_FEWEST_ROWS", 8)
+    table = sections.listing(robots)
     assert [it.rank for it in table.rows if it.is_out] == [1, 2, 3, 4, 5, 6]
     assert len(table.rows) == 8  # the slider has something to move as well
     assert "suspects.csv has all" in table.is_short
@@ -222,18 +222,18 @@ def test_what_is_drawn_at_first_is_the_choice_of_the_audit(robots, robots_page):
 
 
 def test_counts_of_a_position_are_those_of_its_rows(robots):
-    panels, undrawn = curves.panels(robots)
+    panels, undrawn = figures.panels(robots)
     assert undrawn == 0
     for i, position in enumerate(robots.walk.positions):
         texts = [panel.cuts[i].text for panel in panels]
         assert [int(it.split()[0]) for it in texts] == position.counts.tolist()
-    stage = curves.stages(robots)[robots.walk.chosen]
+    stage = figures.stages(robots)[robots.walk.chosen]
     assert stage.dropped == len(robots.order)
 
 
 def test_of_many_classes_those_with_the_most_rows_left_out_are_drawn(letters, monkeypatch):
-    monkeypatch.setattr(curves, "_MOST_PANELS", 2)
-    panels, undrawn = curves.panels(letters)
+    monkeypatch.setattr(figures, "_MOST_PANELS", 2)
+    panels, undrawn = figures.panels(letters)
     assert len(panels) == 2
     assert undrawn == 1
 
@@ -281,7 +281,7 @@ def test_steps_are_round_even_and_few(low, width, most):
 
 
 def test_every_row_is_on_the_plane_and_suspects_wear_a_ring(robots):
-    plane = projection.plane(robots)
+    plane = figures.plane(robots)
     assert len(plane.dots) == len(robots.rows)
     assert sum(it.is_out for it in plane.dots) == len(robots.order)
     assert [it.is_out for it in plane.dots[-len(robots.order) :]] == [True] * len(robots.order)
@@ -291,13 +291,13 @@ def test_every_row_is_on_the_plane_and_suspects_wear_a_ring(robots):
 
 
 def test_of_many_rows_each_kind_has_its_share_on_the_plane(robots, monkeypatch):
-    monkeypatch.setattr(projection, "_MOST_DOTS", 200)
-    plane = projection.plane(robots)
+    monkeypatch.setattr(figures, "_MOST_DOTS", 200)
+    plane = figures.plane(robots)
     assert len(plane.dots) == 200
     assert sum(it.is_out for it in plane.dots) == len(robots.order)  # few: all of them
     assert plane.rows == len(robots.rows)
-    monkeypatch.setattr(projection, "_FEWEST_OUT", 0)
-    plane = projection.plane(robots)
+    monkeypatch.setattr(figures, "_FEWEST_OUT", 0)
+    plane = figures.plane(robots)
     assert len(plane.dots) == 200
     assert sum(it.is_out for it in plane.dots) == 200 * len(robots.order) // len(robots.rows)
 
@@ -306,7 +306,7 @@ def test_rows_far_away_are_drawn_at_the_edge_and_said_to_be(prices):
     X = prices.fitted.X.copy()
     row = int(np.flatnonzero(~prices.fitted.dropped)[0])
     X[row] = 1e9
-    plane = projection.plane(replace(prices, fitted=replace(prices.fitted, X=X)))
+    plane = figures.plane(replace(prices, fitted=replace(prices.fitted, X=X)))
     (dot,) = [it for it in plane.dots if it.title.startswith(f"Row {row}:")]
     assert dot.is_far
     assert {dot.x, dot.y} <= {"3%", "97%"}
@@ -317,18 +317,18 @@ def test_rows_far_away_are_drawn_at_the_edge_and_said_to_be(prices):
 
 def test_rows_that_are_alike_lie_around_each_other():
     where = np.repeat([[0.2, 0.2], [0.8, 0.8]], 20, axis=0)
-    apart = projection._apart(where)
+    apart = figures._apart(where)
     assert len(np.unique(apart.round(6), axis=0)) == 40
     assert np.abs(apart - where).max() < 0.1
     spread = np.random.default_rng(0).random((50, 2))
-    np.testing.assert_allclose(projection._apart(spread), spread)
+    np.testing.assert_allclose(figures._apart(spread), spread)
 
 
 def test_a_single_column_is_a_plane_of_one_direction():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"only": rng.normal(size=60), "y": rng.choice(["a", "b"], 60)})
     report = quickly(audit_table, table(frame), "y", m=0)
-    plane = projection.plane(report)
+    plane = figures.plane(report)
     assert plane.spread is None
     assert len({it.y for it in plane.dots}) > 20
     text = Outline(page(report)).text
@@ -337,7 +337,7 @@ def test_a_single_column_is_a_plane_of_one_direction():
 
 
 def test_coefficients_are_those_of_the_two_fits(robots):
-    both = learned.learned(robots)
+    both = sections.learned(robots)
     (slopes,) = both.slopes
     names = [source.label for source in robots.fitted.sources]
     model, plain = robots.fitted.model, robots.plain
@@ -352,15 +352,15 @@ def test_coefficients_are_those_of_the_two_fits(robots):
 
 
 def test_matrices_count_all_kept_rows(robots):
-    plain, robust = learned.learned(robots).matrices
+    plain, robust = sections.learned(robots).matrices
     for matrix in (plain, robust):
         total = sum(int(cell.text.replace(",", "")) for _, cells in matrix.rows for cell in cells)
         assert total == (~robots.fitted.dropped).sum()
 
 
 def test_of_many_classes_the_pairs_confused_most_are_listed(letters, monkeypatch):
-    monkeypatch.setattr(learned, "_MOST_CLASSES", 2)
-    both = learned.learned(letters)
+    monkeypatch.setattr(sections, "_MOST_CLASSES", 2)
+    both = sections.learned(letters)
     assert both.matrices == []
     worst = max(
         letters.confusion(it)[~np.eye(3, dtype=bool)].max()
@@ -382,10 +382,10 @@ def test_a_regression_is_told_in_its_own_words(prices):
     assert "Expected" in text
     assert "It was given: 0.05 of all rows." in text
     assert "Mean absolute error" in page(prices)
-    both = learned.learned(prices)
+    both = sections.learned(prices)
     assert both.matrices == both.confused == []
     assert [it.name for it in both.sizes][-1] == "all rows"
-    assert listing.listing(prices).rows[0].posterior is None
+    assert sections.listing(prices).rows[0].posterior is None
     assert "There is no probability that a number is wrong" in text
 
 
@@ -396,7 +396,7 @@ def test_an_estimate_for_a_regression_has_a_line_of_its_own(prices):
         regime_=SimpleNamespace(sentence="some numbers are far off"),
     )
     judged = replace(prices, judgement=replace(prices.judgement, share=share))
-    estimates = sureness.estimates(judged)
+    estimates = sections.estimates(judged)
     (part,) = estimates.parts
     assert (part.rate, part.interval, part.bound) == ("3%", "1% to 6%", None)
     assert estimates.regime == "Some numbers are far off."
@@ -404,7 +404,7 @@ def test_an_estimate_for_a_regression_has_a_line_of_its_own(prices):
 
 
 def test_estimates_are_those_of_the_audit(robots):
-    parts = sureness.estimates(robots).parts
+    parts = sections.estimates(robots).parts
     share = robots.judgement.share
     assert [it.name for it in parts] == ["no", "yes"]
     assert [it.rate for it in parts] == [f"{it:.1%}".replace(".0%", "%") for it in share.rate_]
@@ -413,7 +413,7 @@ def test_estimates_are_those_of_the_audit(robots):
 def test_the_reason_is_given_where_there_is_no_probability(robots):
     posterior = np.full(len(robots.rows), np.nan)
     unsure = replace(robots, judgement=replace(robots.judgement, posterior=posterior))
-    found = listing.listing(unsure)
+    found = sections.listing(unsure)
     assert {it.posterior for it in found.rows} == {None}
     assert robots.judgement.share.regime_.sentence in found.posterior
 
@@ -429,7 +429,7 @@ def test_warnings_come_first_and_again_where_they_belong(evil):
 
 def test_the_example_says_how_many_planted_labels_were_found(robots):
     planted = robots.planted
-    tile = sureness.tiles(robots)[-1]
+    tile = sections.tiles(robots)[-1]
     assert tile.value == f"{planted.found} of 30"
     assert "made wrong on purpose" in tile.name
 
@@ -437,8 +437,8 @@ def test_the_example_says_how_many_planted_labels_were_found(robots):
 def test_a_difference_that_may_be_chance_is_called_so(robots):
     first, *others = robots.walk.positions
     by_far = replace(robots.walk, positions=(replace(first, kept_error=0.4), *others))
-    assert "chance" in sureness.tiles(robots)[2].remark
-    assert "chance" not in sureness.tiles(replace(robots, walk=by_far))[2].remark
+    assert "chance" in sections.tiles(robots)[2].remark
+    assert "chance" not in sections.tiles(replace(robots, walk=by_far))[2].remark
 
 
 @pytest.mark.parametrize("name", ["robots_page", "evil_page"])

@@ -10,8 +10,7 @@ pytest.importorskip("pandas", reason="tables are an extra")
 
 import pandas as pd
 
-from sorr.auditing.example import example
-from sorr.auditing.run import audit_example, audit_table
+from sorr.auditing.entry import audit_example, audit_table, example
 from tests.auditing.hostile import quickly
 from tests.auditing.tables import line, mixed, table, three_classes
 

@@ -17,9 +17,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sorr import RankedRangeClassifier, RankedRangeRegressor
 from sorr.auditing import storage
-from sorr.auditing.archive import pack, unpack
 from sorr.auditing.fit import fit_table
-from sorr.auditing.storage import ModelError, dump_model, load_model, read_model
+from sorr.auditing.storage import ModelError, dump_model, load_model, pack, read_model, unpack
 from sorr.auditing.table import read_table
 from sorr.losses import Huber
 
@@ -339,7 +338,7 @@ def test_what_is_no_fitted_pipeline_of_ours_is_refused(thing, found):
 
 def test_a_bomb_is_not_unpacked(content, monkeypatch):
     archive = pack({"schema.json": b" " * 1_000_000}, zipfile.ZIP_DEFLATED)
-    monkeypatch.setattr("sorr.auditing.archive.LIMIT", 999_999)
+    monkeypatch.setattr("sorr.auditing.storage.LIMIT", 999_999)
     assert said(signed(b"{}\n" + archive)) == (
         "holds 1,000,000 bytes when unpacked; a model has 999,999 at most"
     )

@@ -9,8 +9,8 @@ from sorr.baselines import RobustMaxClassifier
 
 pytestmark = [
     # The checks fit labels drawn at random and tiny separable blobs: these warnings are right.
-    pytest.mark.filterwarnings("ignore::sorr.estimators.notices.ConstantModelWarning"),
-    pytest.mark.filterwarnings("ignore::sorr.estimators.notices.SeparableWarning"),
+    pytest.mark.filterwarnings("ignore::sorr.estimators.base.ConstantModelWarning"),
+    pytest.mark.filterwarnings("ignore::sorr.estimators.base.SeparableWarning"),
 ]
 
 

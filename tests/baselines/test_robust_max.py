@@ -215,7 +215,7 @@ def test_it_is_public():
         ({"K": None}, TypeError, "K=None is of type NoneType"),
         ({"norm": "ll2"}, ValueError, "norm='ll2'.*did you mean 'l2'"),
         ({"norm": "max"}, ValueError, "needed one of l1, l2"),
-        ({"loss": "logistc"}, ValueError, "did you mean logistic"),
+        ({"loss": "logistc"}, ValueError, "did you mean 'logistic'"),
         ({"loss": "squared"}, ValueError, "needed a loss over classes"),
         ({"loss": 3}, TypeError, "needed a name such as 'logistic'"),
         ({"C": 0.0}, ValueError, "C=0.0 is not positive"),

@@ -155,7 +155,7 @@ def test_too_few_steps_make_for_a_warning(d):
     [
         ({"C": 0}, ValueError, "C=0 is not positive"),
         ({"tol": -1.0}, ValueError, "tol=-1.0 is not a tolerance"),
-        ({"max_iter": 1.5}, ValueError, "needed an int, 1 or more"),
+        ({"max_iter": 1.5}, TypeError, "needed an int, 1 or more"),
         ({"warm_start": "yes"}, TypeError, "needed True or False"),
         ({"fit_intercept": None}, TypeError, "needed True or False"),
         ({"k": 5}, ValueError, "k=5 labels cannot be chosen among 5"),

@@ -23,7 +23,7 @@ def _nothing_is_fetched(monkeypatch):
     def refuse(url):
         raise OSError(f"{url} is asked for")
 
-    monkeypatch.setattr("sorr.datasets.fetch.download_content", refuse)
+    monkeypatch.setattr("sorr.datasets.sources.download_content", refuse)
 
 
 @pytest.fixture

@@ -24,8 +24,7 @@ MISSING_FILE = FileNotFoundError("mnist.gz is not in /data; put it there")
 def _all_is_loaded():
     """Load what is loaded late: `published` forgets modules that it saw first."""
     assert CliRunner().invoke(app, ["reproduce", "--splits", "1", "--list"]).exit_code == 0
-    import sorr.cli.progress
-    import sorr.cli.screen  # noqa: F401
+    import sorr.cli.console  # noqa: F401
 
 
 @pytest.fixture
@@ -202,7 +201,7 @@ def test_rows_of_several_versions_are_named(folder, log, monkeypatch):
     with published(logged(log)):
         done = reproduce("fake", "--splits", 1, "--out", folder)
         assert "measured by" not in done.stderr
-        monkeypatch.setattr(sys.modules["sorr.experiments.run"], "__version__", "99.0")
+        monkeypatch.setattr(sys.modules["sorr.experiments.runner"], "__version__", "99.0")
         done = reproduce("fake", "--splits", 2, "--out", folder)
     assert done.exit_code == 0
     assert f"sorr {sorr.__version__}" in done.stderr

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sorr.datasets import fetch
+from sorr.datasets import sources
 
 
 class Network:
@@ -22,7 +22,7 @@ class Network:
 @pytest.fixture(autouse=True)
 def network(monkeypatch):
     made_up = Network()
-    monkeypatch.setattr(fetch, "download_content", made_up.get)
+    monkeypatch.setattr(sources, "download_content", made_up.get)
     return made_up
 
 

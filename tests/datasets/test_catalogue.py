@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from sorr.datasets.catalogue import IMAGES, TABLES
-from sorr.datasets.formats import read_csv, read_idx
-from sorr.datasets.store import find_file, read_file
+from sorr.datasets.files import find_file, read_csv, read_file, read_idx
 
 PARTS = [part for images in IMAGES.values() for part in (*images.train, *images.test)]
 STORED = [name for name in TABLES if name not in ("monk", "titanic")]

@@ -7,9 +7,9 @@ from sorr import RankedRangeClassifier, RankedRangeRegressor
 
 pytestmark = [
     # The checks fit tiny separable blobs, for which these warnings are right.
-    pytest.mark.filterwarnings("ignore::sorr.estimators.notices.SeparableWarning"),
-    pytest.mark.filterwarnings("ignore::sorr.estimators.notices.ConstantModelWarning"),
-    pytest.mark.filterwarnings("ignore::sorr.estimators.notices.NotConvergedWarning"),
+    pytest.mark.filterwarnings("ignore::sorr.estimators.base.SeparableWarning"),
+    pytest.mark.filterwarnings("ignore::sorr.estimators.base.ConstantModelWarning"),
+    pytest.mark.filterwarnings("ignore::sorr.estimators.base.NotConvergedWarning"),
 ]
 
 

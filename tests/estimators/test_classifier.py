@@ -15,7 +15,7 @@ from sorr import (
     RankedRangeClassifier,
     SeparableWarning,
 )
-from sorr.estimators import base
+from sorr.estimators import ranked_range
 from sorr.losses import SquaredHinge, get_loss
 from sorr.objectives import RankedRangeObjective
 from sorr.solvers import Status, exhaustive, topsum
@@ -64,7 +64,7 @@ def test_within_classes_a_tiny_problem_matches_enumeration():
 
 def test_the_solvers_agree_where_they_all_apply():
     X, y, _ = wrong_labels(n=14, d=2, noise=1.0)
-    found = [robust(m=0, solver=s, tol=1e-9).fit(X, y).objective_ for s in base.SOLVERS]
+    found = [robust(m=0, solver=s, tol=1e-9).fit(X, y).objective_ for s in ranked_range.SOLVERS]
     sign = np.where(y == "yes", 1.0, -1.0)
     problem = RankedRangeObjective(X, sign, C=100.0, groups=sign)
     found += [solve(problem, tol=1e-9).objective for solve in (topsum, exhaustive)]
@@ -382,7 +382,7 @@ def test_an_interrupted_fit_leaves_the_estimator_as_it_was(monkeypatch, error):
     def interrupted(*_, **__):
         raise error
 
-    monkeypatch.setattr(base, "trim", interrupted)
+    monkeypatch.setattr(ranked_range, "trim", interrupted)
     with pytest.raises(error):
         model.fit(X[:, :2], np.where(y == "yes", 1, 0))
     assert vars(model) == before
@@ -394,7 +394,7 @@ def test_an_interrupted_first_fit_leaves_nothing_behind(monkeypatch):
         raise KeyboardInterrupt
 
     model = robust()
-    monkeypatch.setattr(base, "trim", interrupted)
+    monkeypatch.setattr(ranked_range, "trim", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(*wrong_labels(n=40)[:2])
     assert vars(model) == model.get_params()
@@ -417,7 +417,7 @@ def test_a_short_fit_reports_nothing_at_the_first_level(capsys):
 # -- warnings -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", base.SOLVERS)
+@pytest.mark.parametrize("solver", ranked_range.SOLVERS)
 def test_a_constant_model_is_called_one(solver):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(12, 2)), rng.integers(2, size=12)

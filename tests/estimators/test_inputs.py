@@ -64,7 +64,7 @@ def test_wrong_data_is_refused(data, message):
         ({"m": 1.0}, "can be read as one value and as all values"),
         ({"k": 1.0}, "can be read as one value and as all values"),
         ({"m": "automatic"}, "m='automatic' is not known; did you mean 'auto'"),
-        ({"loss": "logistc"}, "did you mean logistic"),
+        ({"loss": "logistc"}, "did you mean 'logistic'"),
         ({"loss": "squared"}, "needed a loss over classes"),
         ({"loss": 3}, "needed a name such as 'logistic'"),
         ({"solver": "trimm"}, "solver='trimm' is not known; did you mean 'trim'"),

@@ -98,7 +98,7 @@ def test_a_single_row_and_a_constant_feature_have_an_answer():
         ({"k": 1000}, "k=1000 exceeds the 200 values"),
         ({"m": 0.5, "k": 0.2}, "no rank between them"),
         ({"loss": "logistic"}, "needed a loss of residuals"),
-        ({"loss": "hubber"}, "did you mean huber"),
+        ({"loss": "hubber"}, "did you mean 'huber'"),
         ({"solver": "trimm"}, "did you mean 'trim'"),
         ({"C": 0.0}, "C > 0"),
         ({"certify": 1}, "certify=1 is not a bool"),

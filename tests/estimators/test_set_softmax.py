@@ -5,13 +5,16 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import optimize, sparse
+from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sorr.estimators import NotConvergedWarning, set_softmax
-from sorr.estimators.set_softmax import LabelSetClassifier
+from sorr.estimators import LabelSetClassifier, NotConvergedWarning, set_softmax
+from sorr.estimators.set_softmax import SetDecision, SetSoftmax, chance, distinct_sets
 from sorr.metrics import topk_accuracy, topk_multilabel_accuracy
 from sorr.solvers import Status
 
@@ -278,3 +281,262 @@ def test_parameters_that_make_no_sense_are_refused(parameters, error, match):
     X, Y = labelled()
     with pytest.raises(error, match=match):
         LabelSetClassifier(**parameters).fit(X, Y)
+
+
+# -- The softmax over label sets: gradients by differences, minima by others, certified gaps -------
+
+
+def problem(n=60, d=4, n_labels=5, seed=0, C=3.0, weighted=True, form=np.asarray, shift=0.0):
+    """Return an objective on labels that depend on the features, and the labels."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * np.linspace(0.5, 3, d) * (rng.random((n, d)) < 0.7)
+    Y = X @ rng.normal(size=(d, n_labels)) + rng.normal(size=(n, n_labels)) > 0.8
+    sets, index = distinct_sets(Y)
+    weight = rng.uniform(0.2, 2, n) if weighted else None
+    return SetSoftmax(form(X + shift), sets, index, weight, C), Y
+
+
+def point(objective, seed=1):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=objective.shape), rng.normal(size=len(objective.sets))
+
+
+def minimum(objective, tol=1e-12):
+    start = np.zeros(objective.shape), np.zeros(len(objective.sets))
+    return objective.minimise(*start, tol=tol, max_iter=2000)
+
+
+def test_the_value_is_that_of_a_slow_loop():
+    objective, Y = problem()
+    coef, offset = point(objective)
+    X, mass = objective.X, objective.mass
+    value = (coef**2).sum() / 6 + 0.5e-3 * (offset**2).sum()
+    for x, labels, share in zip(X, Y, mass, strict=True):
+        logits, own = [], None
+        for members, b in zip(objective.sets, offset, strict=True):
+            logits.append(sum(x @ coef[:, j] for j in np.flatnonzero(members)) + b)
+            if np.array_equal(members > 0, labels):
+                own = logits[-1]
+        value += share * (logsumexp(logits) - own)
+    assert objective.value_and_gradient(coef, offset)[0] == pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_the_gradient_is_that_of_differences(form):
+    objective, _ = problem(n=30, form=form)
+    coef, offset = point(objective)
+    _, *slopes = objective.value_and_gradient(coef, offset)
+    h = 1e-5
+    for parameter, slope in zip((coef, offset), slopes, strict=True):
+        for place in np.ndindex(parameter.shape):
+            ends = []
+            for step in (h, -h):
+                kept = parameter[place]
+                parameter[place] += step
+                ends.append(objective.value_and_gradient(coef, offset)[0])
+                parameter[place] = kept
+            assert slope[place] == pytest.approx((ends[0] - ends[1]) / (2 * h), abs=1e-8)
+
+
+@pytest.mark.parametrize("n_features", [1000, 3])
+def test_dense_and_sparse_rows_have_the_same_minimum(n_features, monkeypatch):
+    monkeypatch.setattr(set_softmax, "_MOST_FEATURES", n_features)
+    dense, _ = problem()
+    thin, _ = problem(form=sparse.csr_array)
+    coef, offset = point(dense)
+    for one, other in zip(
+        dense.value_and_gradient(coef, offset), thin.value_and_gradient(coef, offset), strict=True
+    ):
+        np.testing.assert_allclose(one, other, atol=1e-12)
+    np.testing.assert_allclose(minimum(dense).coef, minimum(thin).coef, atol=1e-5)
+
+
+def test_rows_in_parts_are_the_rows_as_a_whole_in_set_objective(monkeypatch):
+    objective, _ = problem()
+    whole = objective.value_and_gradient(*point(objective))
+    monkeypatch.setattr(set_softmax, "_CHUNK", 100)
+    for one, other in zip(whole, objective.value_and_gradient(*point(objective)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
+
+
+def test_the_minimum_is_that_of_cvxpy():
+    cp = pytest.importorskip("cvxpy", reason="the referee is optional")
+    objective, _ = problem(n=25, d=3, n_labels=3)
+    coef, offset = cp.Variable(objective.shape), cp.Variable(len(objective.sets))
+    logits = objective.X @ coef @ objective.sets.T + np.ones((25, 1)) @ cp.reshape(
+        offset, (1, len(objective.sets)), order="C"
+    )
+    own = cp.sum(cp.multiply(logits, np.eye(len(objective.sets))[objective.index]), axis=1)
+    loss = objective.mass @ (cp.log_sum_exp(logits, axis=1) - own)
+    ridge = cp.sum_squares(coef) / (2 * objective.C) + 0.5e-3 * cp.sum_squares(offset)
+    best = cp.Problem(cp.Minimize(loss + ridge)).solve(solver="CLARABEL")
+    found = minimum(objective)
+    assert found.objective == pytest.approx(best, rel=1e-6)  # as far as the referee goes
+    np.testing.assert_allclose(found.coef, coef.value, atol=1e-3)
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-4, 1e-6, 1e-9])
+@pytest.mark.parametrize("C", [0.1, 10.0, 1e4])
+def test_the_gap_bounds_the_distance_to_the_minimum(tol, C):
+    objective, _ = problem(C=C)
+    best = minimum(objective).objective
+    found = minimum(objective, tol)
+    assert found.status is Status.OPTIMAL
+    assert found.gap <= tol
+    assert 0 <= found.objective - best + 1e-12 <= found.gap * found.objective + 2e-12
+    for seed in range(5):
+        value, *slopes = objective.value_and_gradient(*point(objective, seed))
+        assert value - best <= objective.gap(value, *slopes) * value
+
+
+def test_features_far_from_zero_make_no_difference():
+    near, far = problem()[0], problem(shift=1e4)[0]
+    np.testing.assert_allclose(minimum(near).coef, minimum(far).coef, atol=1e-6)
+
+
+def test_too_few_steps_are_said_to_be_too_few():
+    objective, _ = problem(C=100.0)
+    start = np.zeros(objective.shape), np.zeros(len(objective.sets))
+    found = objective.minimise(*start, tol=1e-9, max_iter=3)
+    assert found.status is Status.UNCERTIFIED
+    assert found.gap > 1e-9
+    assert found.n_iter == 3
+
+
+def test_the_minimum_is_a_start_that_takes_no_step():
+    objective, _ = problem()
+    found = minimum(objective)
+    again = objective.minimise(found.coef, found.offset, tol=1e-10, max_iter=5)
+    assert again.n_iter == 0
+
+
+@pytest.mark.parametrize("n_labels", [1, 8, 9, 40])
+def test_distinct_sets_are_those_of_a_slow_loop(n_labels):
+    rng = np.random.default_rng(n_labels)
+    base = rng.random((6, n_labels)) < 0.5
+    Y = base[rng.integers(6, size=50)]
+    sets, index = distinct_sets(Y)
+    np.testing.assert_array_equal(sets[index], Y)
+    assert len(sets) == len({tuple(row) for row in Y.tolist()})
+
+
+# -- The k labels that are most likely right, against a comparison of all of them by loops ---------
+
+
+@st.composite
+def problems(draw):
+    """Draw label sets, their probabilities with many ties, and a number of labels."""
+    n_labels = draw(st.integers(2, 6))
+    numbers = draw(st.sets(st.integers(0, 2**n_labels - 1), min_size=1, max_size=12))
+    sets = np.array([[number >> j & 1 for j in range(n_labels)] for number in sorted(numbers)])
+    size = 3 * len(sets)
+    parts = draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))
+    share = np.array(parts, dtype=float).reshape(3, -1)
+    share[:, draw(st.integers(0, len(sets) - 1))] += 1
+    share /= share.sum(axis=1, keepdims=True)
+    return sets.astype(bool), share, draw(st.integers(1, n_labels - 1))
+
+
+def many_labels(seed, n=40, n_labels=12, n_sets=60):
+    """Return sets of two to five labels and probabilities of them."""
+    rng = np.random.default_rng(seed)
+    sets = rng.random((n_sets, n_labels)) < rng.uniform(0.15, 0.4)
+    sets, _ = distinct_sets(sets)
+    share = rng.dirichlet(np.full(len(sets), 0.3), size=n)
+    return sets, share
+
+
+def slow_chance(share, sets, chosen):
+    total = 0.0
+    for probability, labels in zip(share, sets, strict=True):
+        true = set(np.flatnonzero(labels).tolist())
+        total += probability * (chosen <= true or true <= chosen)
+    return total
+
+
+@given(problems())
+def test_no_other_labels_are_more_likely_right(problem):
+    sets, share, k = problem
+    decide = SetDecision(sets, k)
+    found = decide(share)
+    assert decide.is_exact
+    assert (found.sum(axis=1) == k).all()
+    for row, chosen in zip(share, found, strict=True):
+        every = [set(labels) for labels in combinations(range(sets.shape[1]), k)]
+        chances = [slow_chance(row, sets, labels) for labels in every]
+        own = set(np.flatnonzero(chosen).tolist())
+        assert slow_chance(row, sets, own) == pytest.approx(max(chances), abs=1e-9)
+        # of those as likely, the more probable labels, and of these the ones that come first
+        tied = [z for z, c in zip(every, chances, strict=True) if c > max(chances) - 1e-9]
+        marginal = row @ sets
+        sums = [sum(marginal[j] for j in sorted(labels)) for labels in tied]
+        assert own == next(
+            z for z, total in zip(tied, sums, strict=True) if total > max(sums) - 1e-9
+        )
+
+
+@given(problems())
+def test_chances_are_those_of_a_slow_loop(problem):
+    sets, share, k = problem
+    chosen = SetDecision(sets, k)(share)
+    slow = [
+        slow_chance(row, sets, set(np.flatnonzero(labels).tolist()))
+        for row, labels in zip(share, chosen, strict=True)
+    ]
+    np.testing.assert_allclose(chance(share, sets, chosen), slow, atol=1e-12)
+
+
+@given(problems())
+@settings(deadline=None)
+def test_rows_in_parts_are_the_rows_as_a_whole_in_set_decision(problem):
+    sets, share, k = problem
+    whole = SetDecision(sets, k)(share)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(set_softmax, "_CHUNK", 1)
+        np.testing.assert_array_equal(SetDecision(sets, k)(share), whole)
+
+
+@given(problems())
+def test_a_single_label_is_found_by_exchange_as_well(problem):
+    sets, share, _ = problem
+    exact = SetDecision(sets, 1)(share)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(set_softmax, "_MOST_PAIRS", 0)
+        search = SetDecision(sets, 1)
+        assert not search.is_exact
+        found = search(share)
+    np.testing.assert_allclose(
+        chance(share, sets, found), chance(share, sets, exact), rtol=0, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("k", [2, 3, 5, 8])
+def test_exchange_comes_close_to_the_best_and_below_no_simple_choice(k, monkeypatch):
+    is_best = []
+    for seed in range(10):
+        sets, share = many_labels(seed)
+        exact = chance(share, sets, SetDecision(sets, k)(share))
+        with monkeypatch.context() as patch:
+            patch.setattr(set_softmax, "_MOST_PAIRS", 0)
+            chosen = SetDecision(sets, k)(share)
+        assert (chosen.sum(axis=1) == k).all()
+        found = chance(share, sets, chosen)
+        search = set_softmax._Search(share, sets, k)
+        for simple in search.starts():
+            assert (simple.sum(axis=1) == k).all()
+            assert (found >= chance(share, sets, simple) - 1e-9).all()
+        assert (found <= exact + 1e-9).all()
+        is_best.append(found > exact - 1e-9)
+    assert np.mean(is_best) > 0.9  # measured: 95 to 99 % of rows as spread out as these
+
+
+def test_labels_that_fill_up_are_the_probable_ones():
+    sets = np.array([[1, 0, 0, 0], [0, 0, 1, 1]], dtype=bool)
+    found = SetDecision(sets, 2)(np.array([[0.9, 0.1]]))
+    assert found.tolist() == [[True, False, True, False]]
+
+
+def test_few_sets_of_many_labels_take_modest_memory():
+    decide = SetDecision(np.ones((1, 30), dtype=bool), 6)  # 593,775 sets of 6 out of 30 labels
+    assert not decide.is_exact
+    assert decide(np.ones((2, 1))).sum(axis=1).tolist() == [6, 6]

@@ -7,8 +7,8 @@ from sorr import TopKMultilabelClassifier
 
 pytestmark = [
     # The checks fit a few rows of noise, and turn warnings off for themselves only in part.
-    pytest.mark.filterwarnings("ignore::sorr.estimators.notices.ConstantModelWarning"),
-    pytest.mark.filterwarnings("ignore::sorr.estimators.notices.NotConvergedWarning"),
+    pytest.mark.filterwarnings("ignore::sorr.estimators.base.ConstantModelWarning"),
+    pytest.mark.filterwarnings("ignore::sorr.estimators.base.NotConvergedWarning"),
 ]
 
 

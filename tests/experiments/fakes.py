@@ -11,8 +11,8 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 import sorr.experiments
-from sorr.experiments import Cell, Experiment, Measured, Task, lookup, seed_of
-from sorr.experiments.comparison import Line, Table
+from sorr.experiments import Cell, Experiment, Measured, Task, experiment, seed_of
+from sorr.experiments.tables import Line, Table
 
 ROOT = Path(__file__).parents[2]
 DATASETS = ("monk", "titanic")
@@ -86,8 +86,10 @@ def published(*experiments):
     modules = {f"sorr.experiments.{e.name}": SimpleNamespace(EXPERIMENT=e) for e in experiments}
     with ExitStack() as stack:
         stack.enter_context(patch.dict(sys.modules, modules))
-        stack.enter_context(patch.object(lookup, "_FILES", dict(zip(names, names, strict=True))))
-        for module in (lookup, sorr.experiments):
+        stack.enter_context(
+            patch.object(experiment, "_FILES", dict(zip(names, names, strict=True)))
+        )
+        for module in (experiment, sorr.experiments):
             stack.enter_context(patch.object(module, "EXPERIMENTS", names))
         yield
 

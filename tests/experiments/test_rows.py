@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sorr.experiments.rows import KEY, RefusedError, RowFile, exclusive
+from sorr.experiments import RefusedError, RowFile
+from sorr.experiments.rows import KEY, exclusive
 
 CELL = {"protocol": "ours", "dataset": "monk", "model": "AoRR", "setting": "", "split": 0}
 

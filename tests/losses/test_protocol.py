@@ -19,7 +19,7 @@ from sorr.losses import (
     TopKSubset,
     TopKSVM,
 )
-from sorr.losses.sides import Sided
+from sorr.losses.margins import Sided
 from tests.losses.problems import (
     ALL,
     BOUNDED,

@@ -3,13 +3,15 @@ import builtins
 import pytest
 
 from sorr.plots import (
+    CLASS_COLOURS,
+    MARKERS,
     CalibrationDisplay,
     DecisionBoundaryDisplay,
     RankedLossDisplay,
     TendencyDisplay,
     TraceDisplay,
 )
-from sorr.plots.canvas import CLASS_COLOURS, MARKERS, place_legend, take_axes
+from sorr.plots.canvas import place_legend, take_axes
 from tests.plots.fakes import pooled, two_classes
 
 plt = pytest.importorskip("matplotlib.pyplot", reason="plots are drawn with matplotlib")

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.testing import assert_array_equal
 
-from sorr.estimators.search import RankedRangeClassifierCV
+from sorr.estimators import RankedRangeClassifierCV
 from sorr.plots import DecisionBoundaryDisplay, RankedLossDisplay, TendencyDisplay
 
 

@@ -7,8 +7,8 @@ from unittest import mock
 
 import pytest
 
-from sorr.ranked import brackets as brackets_module
-from sorr.ranked import narrow as narrow_module
+from sorr.ranked import select as brackets_module
+from sorr.ranked import select as narrow_module
 
 
 def _every_third(values):

@@ -4,8 +4,7 @@ from scipy import sparse
 
 from sorr.objectives import RankedRangeObjective
 from sorr.solvers import trim
-from sorr.solvers.batch import Batch, Cells, Stage
-from sorr.solvers.cuts import Ranking, soft_lower
+from sorr.solvers.batch import Batch, Cells, Ranking, Stage, soft_lower
 from tests.solvers.problems import classes, line, targets_for
 
 STAGES = [

@@ -7,12 +7,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from sorr.losses import MultilabelHinge, TopKMultilabel, TopKSubset
-from sorr.losses.sides import HIGH, LOW
+from sorr.losses.margins import HIGH, LOW
 from sorr.objectives import RankedRangeObjective
-from sorr.solvers import Status, dca, exhaustive, topsum, trim
-from sorr.solvers.dual import lower_bound
-from sorr.solvers.fast import evaluate
-from sorr.solvers.topsum import minimise_top_sum
+from sorr.solvers import Status, dca, evaluate, exhaustive, lower_bound, topsum, trim
+from sorr.solvers.convex import minimise_top_sum
 from tests.slow import slow
 
 CHOOSING = [TopKSubset(2), TopKMultilabel(2)]

@@ -3,8 +3,8 @@ import pytest
 
 from sorr.objectives import RankedRangeObjective
 from sorr.ranked import sum_ranked_range
-from sorr.solvers import find_starts, trim
-from sorr.solvers.path import _rests, grid, solve_path
+from sorr.solvers import find_starts, grid, solve_path, trim
+from sorr.solvers.path import _rests
 from tests.slow import slow
 from tests.solvers.problems import classes, line, with_sentinels
 

@@ -3,11 +3,10 @@ import pytest
 from scipy import sparse
 
 from sorr.datasets import load_titanic
-from sorr.objectives import RankedRangeObjective
+from sorr.objectives import RankedRangeObjective, subsample
 from sorr.solvers import find_starts, trim
 from sorr.solvers.batch import Batch
 from sorr.solvers.starts import candidates, distinct
-from sorr.solvers.subsample import subsample
 from tests.solvers.problems import classes, line, with_sentinels
 
 

@@ -6,16 +6,20 @@ from typing import Any
 # By name, the file it is in: a file that cannot be read is refused before anything heavy loads.
 _FILES = {
     "AuditReport": "report",
+    "Fitted": "fit",
     "ModelError": "storage",
     "Planted": "report",
     "Table": "table",
     "TableError": "table",
-    "audit": "frames",
-    "audit_example": "run",
-    "audit_table": "run",
+    "audit": "entry",
+    "audit_example": "entry",
+    "audit_table": "entry",
     "dump_model": "storage",
+    "fit_table": "fit",
     "load_model": "storage",
     "read_table": "table",
+    "shown": "table",
+    "to_csv": "export",
 }
 __all__ = list(_FILES)
 

@@ -14,9 +14,8 @@ import numpy.typing as npt
 from sklearn.pipeline import Pipeline
 
 from sorr._typing import FloatArray
-from sorr.auditing.columns import Roles
 from sorr.auditing.preparation import RawColumns, Source, prepared_by, sources
-from sorr.auditing.rows import Rows, Task, labelled_rows
+from sorr.auditing.rows import Roles, Rows, Task, labelled_rows
 from sorr.auditing.table import Table, TableError
 from sorr.estimators import RankedRangeClassifier, RankedRangeRegressor
 from sorr.ranked import kth_largest

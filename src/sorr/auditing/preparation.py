@@ -13,9 +13,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sorr.auditing.columns import kind_of
+from sorr.auditing.rows import kind_of
 from sorr.auditing.table import TableError, shown
-from sorr.estimators.share.leverage import centre_and_spread
+from sorr.share import centre_and_spread
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series

@@ -14,10 +14,9 @@ from sklearn.metrics import confusion_matrix
 from sklearn.pipeline import Pipeline
 
 from sorr import __version__
-from sorr.auditing.cells import to_csv
+from sorr.auditing.export import to_csv
+from sorr.auditing.findings import Judgement, Stratum, all_strata, reasons, suggestions, unevenness
 from sorr.auditing.fit import Fitted
-from sorr.auditing.judgement import Judgement, Stratum, all_strata, suggestions, unevenness
-from sorr.auditing.reasons import reasons
 from sorr.auditing.rows import Rows
 from sorr.auditing.variations import Resamples, Walk
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
+from sorr._checks import check_choice
 from sorr.estimators import RankedRangeClassifier, RankedRangeRegressor
-from sorr.estimators.base import check_choice
 from sorr.ranked import RankedRange
 
 __all__ = ["average", "average_top_k", "maximum", "median", "trimmed"]

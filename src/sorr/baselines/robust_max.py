@@ -7,17 +7,28 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from sorr._checks import check_limits, classes_of
 from sorr._typing import FloatArray
-from sorr.baselines.problem import Found, SlackProblem
-from sorr.baselines.slack import as_budget, as_norm, pour
-from sorr.baselines.span import in_own_span
-from sorr.estimators.base import restored
-from sorr.estimators.linear import LinearClassifier, Rows
-from sorr.estimators.notices import ConstantModelWarning, NotConvergedWarning, warn
-from sorr.estimators.targets import classes_of, encode, loss_of_classes
+from sorr.baselines.robust_max_solver import (
+    Found,
+    SlackProblem,
+    as_budget,
+    as_norm,
+    in_own_span,
+    pour,
+)
+from sorr.estimators import (
+    ConstantModelWarning,
+    LinearClassifier,
+    NotConvergedWarning,
+    Rows,
+    encode,
+    loss_of_classes,
+    restored,
+    warn,
+)
 from sorr.losses import Loss
 from sorr.solvers import Status
-from sorr.solvers.base import check_limits
 
 __all__ = ["RobustMaxClassifier"]
 

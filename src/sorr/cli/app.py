@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sorr import __version__
-from sorr.cli import audit, datasets, fit, predict, reproduce
+from sorr.cli import audit, datasets, model, reproduce
 
 __all__ = ["app"]
 
@@ -17,15 +17,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog="sorr COMMAND --help explains a command, with examples.",
 )
-_PARTS = (
-    (audit, audit.audit, "Find the rows of a table that do not belong."),
-    (fit, fit.fit, "Fit a model without the rows that do not belong."),
-    (predict, predict.predict, "Predict from a saved model, as CSV."),
-    (datasets, datasets.datasets, "List the data sets there are, or write one as CSV."),
-    (reproduce, reproduce.reproduce, "Measure tables and figures of the paper."),
+_COMMANDS = (
+    (audit.audit, audit.EXAMPLES, "Find the rows of a table that do not belong."),
+    (model.fit, model.FIT_EXAMPLES, "Fit a model without the rows that do not belong."),
+    (model.predict, model.PREDICT_EXAMPLES, "Predict from a saved model, as CSV."),
+    (datasets.datasets, datasets.EXAMPLES, "List the data sets there are, or write one as CSV."),
+    (reproduce.reproduce, reproduce.EXAMPLES, "Measure tables and figures of the paper."),
 )
-for module, command, purpose in _PARTS:
-    app.command(epilog=module.EXAMPLES, short_help=purpose)(command)
+for command, examples, purpose in _COMMANDS:
+    app.command(epilog=examples, short_help=purpose)(command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sorr.cli.errors import EXIT_CODES, guarded
-from sorr.cli.inputs import shown
+from sorr.cli.console import EXIT_CODES, as_json, check_places, guarded, shown, write_files
 from sorr.cli.options import Debug, Force, Json, NewFile
-from sorr.cli.outputs import check_places, write_files
-from sorr.cli.words import as_json
 
 if TYPE_CHECKING:
-    from sorr.datasets.inventory import Entry
+    from sorr.datasets import Entry
 
 __all__ = ["EXAMPLES", "datasets"]
 
@@ -49,7 +46,7 @@ def datasets(
     label where a row can have several. Images are a row of grey values each, those for training.
     Listing fetches nothing; a set that is not here yet is fetched when it is written, and kept.
     """
-    from sorr.datasets.inventory import inventory
+    from sorr.datasets import inventory
 
     entries = {entry.name: entry for entry in inventory()}
     if name is None:
@@ -99,7 +96,7 @@ def _lines(name: str) -> Iterator[str]:
 
 
 def _watched(name: str, loaded: Any) -> Iterator[str]:
-    from sorr.datasets.formats import csv_lines
+    from sorr.datasets import csv_lines
 
     n_rows = len(loaded.target)
     with shown(name) as update:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sorr.cli.errors import EXIT_CODES, guarded
+from sorr.cli.console import EXIT_CODES, guarded
 from sorr.cli.options import Debug, Jobs
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class _Work:
 
     def finish(self, experiment: Experiment, plan: Plan) -> bool:
         """Measure and draw an experiment, and tell whether all of it is there."""
-        from sorr.experiments.rows import RefusedError
+        from sorr.experiments import RefusedError
 
         try:
             paths = self._measure(experiment, plan)
@@ -180,7 +180,7 @@ class _Work:
             return run(experiment, plan, self.folder, jobs=self.jobs, progress=progress)
 
     def _print(self, experiment: Experiment, plan: Plan, paths: Sequence[Path]) -> bool:
-        from sorr.cli.screen import print_page
+        from sorr.cli.console import print_page
 
         if not paths:
             self.say(f"{experiment.name}: there is nothing to draw in {self.folder}")

@@ -5,27 +5,51 @@ Each recipe takes a function that returns the content behind an address.
 
 from __future__ import annotations
 
+import gzip
+import http.client
 import io
 import json
+import urllib.request
 import zipfile
+import zlib
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from sorr.datasets.formats import (
+from sorr.datasets.catalogue import TABLES, Part
+from sorr.datasets.files import (
     FloatTable,
+    Folder,
+    check,
+    find_file,
+    folders,
+    keep_file,
     read_arff,
+    read_csv,
+    read_file,
+    read_idx,
     read_keel,
     read_libsvm,
     read_rows,
     read_sequences,
+    write_csv,
 )
 
-__all__ = ["IMAGE_MIRRORS", "SOURCES"]
+__all__ = [
+    "IMAGE_MIRRORS",
+    "SOURCES",
+    "download_content",
+    "get_images",
+    "get_table",
+    "make_monk",
+    "make_titanic",
+]
 
 Get = Callable[[str], bytes]
 Recipe = Callable[[Get], FloatTable]
@@ -138,3 +162,139 @@ IMAGE_MIRRORS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 """For each set of images, folders of its four archives."""
+
+
+# -- Tables that follow from a rule or from counts, and so need no file ----------------------------
+
+
+_MONK_SIZES = (3, 3, 2, 3, 4, 2)
+
+# Values as in KEEL's file: class of passage, then age, then sex.
+_CLASSES = (-1.87, -0.923, 0.0214, 0.965)  # first, second, third, crew
+_ADULT, _CHILD = -0.228, 4.38
+_MALE, _FEMALE = 0.521, -1.92
+_PASSENGERS = (  # age, sex, and for each class of passage how many died and how many survived
+    (_CHILD, _MALE, ((0, 5), (0, 11), (35, 13), (0, 0))),
+    (_CHILD, _FEMALE, ((0, 1), (0, 13), (17, 14), (0, 0))),
+    (_ADULT, _MALE, ((118, 57), (154, 14), (387, 75), (670, 192))),
+    (_ADULT, _FEMALE, ((4, 140), (13, 80), (89, 76), (3, 20))),
+)
+
+
+def make_monk() -> npt.NDArray[np.float64]:
+    """Return the third Monk problem: all 432 rows of its six attributes, and its rule.
+
+    Returns
+    -------
+    ndarray of shape (432, 7)
+        Attributes, counted from one, in lexicographic order; in the last column, 1 if (a5 = 3 and
+        a4 = 1) or (a5 is not 4 and a2 is not 3), else 0.
+    """
+    rows = np.indices(_MONK_SIZES).reshape(len(_MONK_SIZES), -1) + 1
+    _, a2, _, a4, a5, _ = rows
+    holds = ((a5 == 3) & (a4 == 1)) | ((a5 != 4) & (a2 != 3))
+    return np.vstack([rows, holds]).T.astype(np.float64)
+
+
+def make_titanic() -> npt.NDArray[np.float64]:
+    """Return the passengers of the Titanic from how many of each kind died and survived.
+
+    Returns
+    -------
+    ndarray of shape (2201, 4)
+        Class of passage, age, sex, and 1 for survived or -1 for died. The rows of each kind are
+        spread evenly over the table, so that any part of it without gaps is like the whole.
+    """
+    kinds = [
+        (passage, age, sex, outcome, count)
+        for age, sex, columns in _PASSENGERS
+        for passage, counts in zip(_CLASSES, columns, strict=True)
+        for outcome, count in zip((-1, 1), counts, strict=True)
+    ]
+    counts = [kind[-1] for kind in kinds]
+    rows = np.repeat([kind[:-1] for kind in kinds], counts, axis=0)
+    places = np.concatenate([(np.arange(count) + 0.5) / max(count, 1) for count in counts])
+    return rows[np.argsort(places, kind="stable")].astype(np.float64)
+
+
+# -- Known arrays: from a file where there is one, or else from an official source -----------------
+
+
+Array = npt.NDArray[Any]
+_SECONDS = 30.0
+_FAILURES = (
+    OSError,  # of the network, of gzip
+    http.client.HTTPException,
+    ValueError,
+    KeyError,
+    EOFError,
+    zlib.error,
+    zipfile.BadZipFile,
+)
+
+
+def get_table(name: str, data_home: Folder, download: bool) -> tuple[FloatTable, Path | None]:
+    """Return the table of that name, and the file that holds it now."""
+    known = TABLES[name]
+
+    def fetch(place: str) -> tuple[Array, bytes]:
+        array = SOURCES[name][place](download_content)
+        text = write_csv((*known.features, *known.labels), array)
+        return array, gzip.compress(text, compresslevel=6, mtime=0)
+
+    return _get(known.part, read_csv, SOURCES[name], fetch, data_home, download)
+
+
+def get_images(
+    part: Part, data_home: Folder, download: bool
+) -> tuple[npt.NDArray[np.uint8], Path | None]:
+    """Return the images, or the classes, of one file, and the file."""
+    folder, _, name = part.file.partition("/")
+
+    def fetch(mirror: str) -> tuple[Array, bytes]:
+        archive = download_content(f"{mirror}/{name}.gz")
+        return read_idx(gzip.decompress(archive)), archive
+
+    return _get(part, read_idx, IMAGE_MIRRORS[folder], fetch, data_home, download)
+
+
+def download_content(url: str) -> bytes:
+    """Return what an address holds."""
+    request = urllib.request.Request(url, headers={"User-Agent": "sorr"})
+    with urllib.request.urlopen(request, timeout=_SECONDS) as response:
+        content: bytes = response.read()
+    return content
+
+
+def _get(
+    part: Part,
+    read: Callable[[bytes], Array],
+    places: Iterable[str],
+    fetch: Callable[[str], tuple[Array, bytes]],
+    data_home: Folder,
+    download: bool,
+) -> tuple[Array, Path | None]:
+    """Return the array of a file, or else of the first place that has it, and where it lies now.
+
+    `fetch` returns the array of a place, and the archive to keep in the cache.
+    """
+    path = find_file(part, data_home)
+    if path is not None:
+        return read_file(path, part, read), path
+    reasons = []
+    for place in places if download else ():
+        try:
+            array, archive = fetch(place)
+            return check(array, part), keep_file(part, archive)
+        except _FAILURES as error:
+            reasons.append(f"{place}: {type(error).__name__}: {error}")
+    fault = (
+        f"could not be fetched ({'; '.join(reasons)})"
+        if download
+        else f"download=False keeps it from being fetched from {' or '.join(places)}"
+    )
+    raise FileNotFoundError(
+        f"{part.file}.gz is not in {' or '.join(map(str, folders(data_home)))}, and {fault}; put "
+        "it there, or name the folder that holds it by data_home or by the environment variable "
+        "SORR_DATA"
+    )

@@ -1,24 +1,47 @@
 """Estimators in scikit-learn's form, which leave out outliers and wrong labels."""
 
+from sorr.estimators.base import (
+    ConstantModelWarning,
+    LinearClassifier,
+    NotConvergedWarning,
+    Rows,
+    SeparableWarning,
+    encode,
+    loss_of_classes,
+    reporter,
+    warn,
+)
 from sorr.estimators.classifier import RankedRangeClassifier
-from sorr.estimators.notices import ConstantModelWarning, NotConvergedWarning, SeparableWarning
+from sorr.estimators.label_sets import Labels
+from sorr.estimators.ranked_range import restored
 from sorr.estimators.regressor import RankedRangeRegressor
 from sorr.estimators.search import RankedRangeClassifierCV, RankedRangeRegressorCV
+from sorr.estimators.search.cv import fit_first
+from sorr.estimators.search.grid import Cell, ranking_of
 from sorr.estimators.set_softmax import LabelSetClassifier
-from sorr.estimators.share import OutlierShare, ResidualShare, estimate_outlier_share
-from sorr.estimators.topk_classifier import TopKMultilabelClassifier
+from sorr.estimators.topk import TopKLinear, TopKMultilabelClassifier, logistic_scores
 
 __all__ = [
+    "Cell",
     "ConstantModelWarning",
     "LabelSetClassifier",
+    "Labels",
+    "LinearClassifier",
     "NotConvergedWarning",
-    "OutlierShare",
     "RankedRangeClassifier",
     "RankedRangeClassifierCV",
     "RankedRangeRegressor",
     "RankedRangeRegressorCV",
-    "ResidualShare",
+    "Rows",
     "SeparableWarning",
+    "TopKLinear",
     "TopKMultilabelClassifier",
-    "estimate_outlier_share",
+    "encode",
+    "fit_first",
+    "logistic_scores",
+    "loss_of_classes",
+    "ranking_of",
+    "reporter",
+    "restored",
+    "warn",
 ]

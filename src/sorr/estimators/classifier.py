@@ -8,22 +8,21 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from sorr._checks import as_seed, check_choice, classes_of
 from sorr._typing import FloatArray
-from sorr.estimators.base import (
+from sorr.estimators.base import LinearClassifier, Rows, encode, loss_of_classes, warn
+from sorr.estimators.ranked_range import (
     RankedRangeLinear,
     Task,
-    as_seed,
-    check_choice,
+    class_factors,
     named_minima,
+    pooled_ends,
     restored,
+    within_class_ends,
 )
-from sorr.estimators.linear import LinearClassifier, Rows
-from sorr.estimators.notices import warn
-from sorr.estimators.ranks import class_factors, pooled_ends, within_class_ends
-from sorr.estimators.share.estimate import DROPS, OutlierShare, share_of
-from sorr.estimators.targets import classes_of, encode, loss_of_classes
 from sorr.losses import Loss
 from sorr.ranked import Mass
+from sorr.share import DROPS, OutlierShare, share_of
 
 __all__ = ["RankedRangeClassifier"]
 

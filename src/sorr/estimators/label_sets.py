@@ -11,9 +11,9 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils import check_array, column_or_1d
 
+from sorr._checks import classes_of
 from sorr._typing import BoolArray
-from sorr.estimators.targets import classes_of
-from sorr.losses.kinds import one_hot
+from sorr.losses import one_hot
 
 __all__ = ["Kind", "Labels", "indicator_like", "labels_of"]
 

@@ -9,15 +9,13 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
+from sorr._checks import as_seed, check_choice
 from sorr._typing import FloatArray
-from sorr.estimators.base import RankedRangeLinear, Task, as_seed, check_choice, restored
-from sorr.estimators.linear import Rows, check_length
-from sorr.estimators.notices import warn
-from sorr.estimators.ranks import pooled_ends
-from sorr.estimators.share.residuals import residual_share_of
-from sorr.estimators.targets import loss_of_numbers
+from sorr.estimators.base import Rows, check_length, loss_of_numbers, warn
+from sorr.estimators.ranked_range import RankedRangeLinear, Task, pooled_ends, restored
 from sorr.losses import Loss
 from sorr.ranked import Mass
+from sorr.share import residual_share_of
 
 __all__ = ["RankedRangeRegressor"]
 

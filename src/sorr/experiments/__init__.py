@@ -3,10 +3,19 @@
 ``sorr reproduce`` runs them; `get_experiment` and `run` do the same from Python.
 """
 
-from sorr.experiments.cells import PROTOCOLS, Cell, Experiment, Measured, Plan, Task, seed_of
-from sorr.experiments.lookup import EXPERIMENTS, get_experiment
-from sorr.experiments.rows import RowFile
-from sorr.experiments.run import draw, row_file, run
+from sorr.experiments.experiment import (
+    EXPERIMENTS,
+    PROTOCOLS,
+    Cell,
+    Experiment,
+    Measured,
+    Plan,
+    Task,
+    get_experiment,
+    seed_of,
+)
+from sorr.experiments.rows import RefusedError, RowFile
+from sorr.experiments.runner import draw, row_file, run
 
 __all__ = [
     "EXPERIMENTS",
@@ -15,6 +24,7 @@ __all__ = [
     "Experiment",
     "Measured",
     "Plan",
+    "RefusedError",
     "RowFile",
     "Task",
     "draw",

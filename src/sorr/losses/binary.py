@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from sorr._typing import FloatArray
-from sorr.losses.base import Loss, Target
-from sorr.losses.kinds import BinaryLoss, as_precise, check_width
+from sorr.losses.base import BinaryLoss, Loss, Target, as_precise, check_width
 
 __all__ = ["Hinge", "Logistic", "ModifiedHuber", "SmoothHinge", "SquaredHinge"]
 

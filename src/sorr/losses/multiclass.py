@@ -10,8 +10,7 @@ import numpy.typing as npt
 from scipy.special import softmax
 
 from sorr._typing import FloatArray
-from sorr.losses.base import Loss, Target
-from sorr.losses.kinds import MulticlassLoss, check_width, one_hot
+from sorr.losses.base import Loss, MulticlassLoss, Target, check_width, one_hot
 from sorr.losses.multilabel import MultilabelHinge
 
 __all__ = ["MulticlassHinge", "Softmax"]

@@ -6,6 +6,6 @@ difference it is, and its trimming majoriser. Solvers see this and no named loss
 
 from sorr.objectives.design import Design
 from sorr.objectives.groups import Group, Groups
-from sorr.objectives.ranked_range import RankedRangeObjective
+from sorr.objectives.objective import RankedRangeObjective, subsample
 
-__all__ = ["Design", "Group", "Groups", "RankedRangeObjective"]
+__all__ = ["Design", "Group", "Groups", "RankedRangeObjective", "subsample"]

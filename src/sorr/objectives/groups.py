@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sorr.ranked import Mass, RankedRange, ranked_range_weights
 
-__all__ = ["Group", "Groups", "Rank", "as_masses"]
+__all__ = ["Group", "Groups", "Rank"]
 
 Rank: TypeAlias = "int | float | Mapping[Any, int | float | None] | None"
 Rows: TypeAlias = "npt.NDArray[np.intp] | slice"
@@ -236,20 +236,3 @@ def _rank(name: str, rank: Rank, label: Any, several: bool) -> Any:
             f"in each group, or a mapping from group to count"
         )
     return rank
-
-
-def as_masses(sample_weight: npt.ArrayLike | None, n: int) -> npt.NDArray[np.float64] | None:
-    """Return the mass of each of n rows in float64, or raise an error if they are none."""
-    if sample_weight is None:
-        return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n,):
-        raise ValueError(
-            f"sample_weight has shape {weight.shape}; needed one weight for each of the {n} rows"
-        )
-    if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.sum() > 0):
-        raise ValueError(
-            "sample_weight holds a negative weight, NaN or infinity, or adds up to zero; "
-            "needed finite weights that are not negative"
-        )
-    return weight

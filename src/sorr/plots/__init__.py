@@ -6,12 +6,27 @@ matplotlib, which is imported on first use: ``pip install "sorr[plot]"``.
 
 from sorr.plots.boundary import DecisionBoundaryDisplay
 from sorr.plots.calibration import CalibrationDisplay, ReliabilityCurve
-from sorr.plots.ranked_curve import RankedCurve
-from sorr.plots.ranked_loss import RankedLossDisplay
+from sorr.plots.canvas import (
+    CLASS_COLOURS,
+    DROPPED,
+    EASY,
+    INK,
+    KEPT,
+    MARKERS,
+    need_matplotlib,
+    tidy,
+)
+from sorr.plots.ranked_loss import RankedCurve, RankedLossDisplay
 from sorr.plots.tendency import TendencyDisplay
 from sorr.plots.trace import TraceDisplay
 
 __all__ = [
+    "CLASS_COLOURS",
+    "DROPPED",
+    "EASY",
+    "INK",
+    "KEPT",
+    "MARKERS",
     "CalibrationDisplay",
     "DecisionBoundaryDisplay",
     "RankedCurve",
@@ -19,4 +34,6 @@ __all__ = [
     "ReliabilityCurve",
     "TendencyDisplay",
     "TraceDisplay",
+    "need_matplotlib",
+    "tidy",
 ]

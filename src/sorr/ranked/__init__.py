@@ -9,12 +9,12 @@ from sorr.ranked.reduce import (
     Thresholds,
     average_ranked_range,
     kth_largest,
+    ranked_range_weights,
     sum_ranked_range,
     thresholds,
     top_sum,
 )
 from sorr.ranked.variational import truncate, variational_top_sum
-from sorr.ranked.weights import ranked_range_weights
 
 __all__ = [
     "Mass",

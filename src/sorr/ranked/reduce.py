@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from sorr._typing import FloatArray, Weight
-from sorr.ranked.narrow import is_long, merge_blocks, narrow
-from sorr.ranked.rows import map_rows, plain, refuse_nan
-from sorr.ranked.select import kept_segments, kept_slice, kth
-from sorr.ranked.types import Ends
+from sorr._typing import BoolArray, FloatArray, Weight
+from sorr.ranked.bounds import Ends, RankedRange
+from sorr.ranked.select import (
+    extremes,
+    is_long,
+    kept_segments,
+    kept_slice,
+    kth,
+    merge_block,
+    merge_blocks,
+    narrow,
+)
 
 __all__ = [
     "Thresholds",
+    "as_values",
     "average_ranked_range",
     "kth_largest",
+    "map_rows",
+    "plain",
+    "ranked_range_weights",
+    "refuse_nan",
     "sum_ranked_range",
     "thresholds",
     "top_sum",
@@ -256,3 +269,206 @@ def _both_ends(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatAr
     else:
         upper = _kth(values, Ends(0, ends.m, 0.0, ends.m_unit), weight)
     return np.stack([upper, lower], axis=-1)
+
+
+# -- How much each value counts in a ranked range: the tie rule, written once ----------------------
+
+
+def ranked_range_weights(
+    values: npt.ArrayLike,
+    m: int | float = 0,
+    k: int | float | None = None,
+    *,
+    sample_weight: npt.ArrayLike | None = None,
+) -> FloatArray:
+    r"""Return the share of each value in the ranked range; the shares add up to ``k - m``.
+
+    A value inside the range counts with its whole weight (one, unless `sample_weight` is given),
+    a value outside with zero. Values tied at an end of the range share what the range takes of
+    them, each in proportion to its weight: the mean over all ways to break the tie. The result
+    is a subgradient of the sum with respect to the values,
+
+    .. math:: \psi_{m,k}(s) = \sum_i v_i s_i, \qquad v \in \partial \psi_{m,k}(s),
+
+    in the sense of Clarke where m > 0 and the sum is not convex.
+
+    Parameters
+    ----------
+    values : array-like of shape (..., n)
+        Individual losses in any order, without NaN.
+    m, k : int, float or Mass
+        The ranks to keep, ``m + 1`` to ``k``; see `RankedRange`.
+    sample_weight : array-like of shape (n,) or (..., n), optional
+        The mass of each value: a value of weight 2 counts as two copies of it.
+
+    Returns
+    -------
+    ndarray of shape (..., n)
+        Of the dtype of the values.
+
+    Examples
+    --------
+    >>> ranked_range_weights([4.0, 1.0, 2.0, 2.0], m=1, k=2)
+    array([0. , 0. , 0.5, 0.5])
+    """
+    return map_rows(_weights, values, m, k, sample_weight)
+
+
+def _weights(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArray:
+    if values.ndim == 1 and is_long(values, weight):
+        if weight is not None and (merged := merge_block(values, weight)):
+            inner = _weights(merged.values, ends, merged.weight)
+            mass, rows = merged.weight[-1], merged.rows
+            del merged  # two arrays that are not needed any more
+            shares = np.multiply(weight, inner[-1] / mass if mass > 0 else 0, dtype=values.dtype)
+            shares[rows] = inner[:-1]
+            return shares
+        shares = np.empty_like(values)
+        narrowed = narrow(values, ends, weight, shares=shares)
+        if narrowed is not None:
+            if weight is not None:
+                shares *= weight
+            shares[narrowed.rows] = _weights(narrowed.values, narrowed.ends, narrowed.weight)
+            return shares
+    largest, smallest = extremes(values, ends, weight)
+    inside = np.ones(values.shape, dtype=bool)
+    if largest is not None:
+        inside &= values < largest[..., None]
+    if smallest is not None:
+        inside &= values > smallest[..., None]
+    shares = inside.astype(values.dtype)
+    if largest is not None:
+        _share_ties(shares, values, largest, ends, weight)
+        if smallest is not None:  # a block of ties that holds both ends of the range counts once
+            smallest = np.where(smallest < largest, smallest, np.nan)
+    if smallest is not None:
+        _share_ties(shares, values, smallest, ends, weight)
+    if weight is not None:
+        shares *= weight
+    return shares
+
+
+def _share_ties(
+    shares: FloatArray, values: FloatArray, end: FloatArray, ends: Ends, weight: Weight | None
+) -> None:
+    """Share what the range takes of the values equal to `end` evenly among them."""
+    tied = values == end[..., None]
+    larger, mass = _mass(values > end[..., None], weight), _mass(tied, weight)
+    kept = np.minimum(ends.k, larger + mass) - np.maximum(ends.m, larger)
+    share = np.clip(kept / np.where(mass > 0, mass, 1), 0, 1)
+    if values.ndim == 1:
+        shares[np.flatnonzero(tied)] = share  # where few are tied, this is all but free
+    else:
+        shares += (tied * share[..., None]).astype(values.dtype, copy=False)
+
+
+def _mass(mask: BoolArray, weight: Weight | None) -> FloatArray:
+    if weight is None and mask.ndim == 1:
+        return np.asarray(np.count_nonzero(mask))
+    # A product adds up many short rows ten times faster than a sum along the axis.
+    return np.asarray(mask @ (np.ones(mask.shape[-1]) if weight is None else weight))
+
+
+# -- Arguments of this room, checked: rows of values, the ranks to keep, weights that are masses ---
+
+
+Kernel: TypeAlias = Callable[[FloatArray, Ends, Weight | None], FloatArray]
+
+
+def map_rows(
+    kernel: Kernel,
+    values: npt.ArrayLike,
+    m: int | float,
+    k: int | float | None,
+    sample_weight: npt.ArrayLike | None,
+    *,
+    finds_nan: bool = False,
+) -> FloatArray:
+    """Check the arguments, express the ranks in rows or in mass, and apply `kernel` to every row.
+
+    The kernel takes short rows all at once, under one shared weight. Long rows, and rows with
+    weights of their own (hence with a total of their own), are passed one by one. With
+    `finds_nan`, the kernel looks for NaN in a single long row by itself.
+    """
+    array = as_values(values)
+    ranks = RankedRange(m, k)
+    weight = None if sample_weight is None else _as_weight(sample_weight, array.shape)
+    if array.ndim > 1 or not (finds_nan and is_long(array, weight)):
+        refuse_nan(array)
+    shared = weight is None or weight.ndim == 1
+    if array.ndim == 1 or (shared and not is_long(array, weight)):
+        return _apply(kernel, array, ranks, weight)
+    rows = array.reshape(-1, array.shape[-1])
+    weights = [weight] * len(rows) if weight is None or shared else weight.reshape(rows.shape)
+    results = [_apply(kernel, row, ranks, mass) for row, mass in zip(rows, weights, strict=True)]
+    return np.reshape(results, (*array.shape[:-1], *results[0].shape))
+
+
+def _apply(
+    kernel: Kernel, values: FloatArray, ranks: RankedRange, weight: Weight | None
+) -> FloatArray:
+    ranks = ranks.resolve(values.shape[-1] if weight is None else _total(weight))
+    m, k = ranks.m, ranks.k
+    assert k is not None
+    if weight is None and (m % 1 or k % 1):
+        weight = np.ones(values.shape[-1])  # parts of a value are a matter of mass
+    if weight is None:
+        return kernel(values, Ends(int(m), int(k)), None)
+    return kernel(values, Ends.of_mass(m, k, values.shape[-1]), weight)
+
+
+def plain(result: FloatArray) -> float | FloatArray:
+    """Return what one row gives as a plain number."""
+    return float(result) if result.ndim == 0 else result
+
+
+def as_values(values: npt.ArrayLike) -> FloatArray:
+    """Return `values` as float32 (if they are) or float64, refusing empty rows."""
+    array = np.asarray(values)
+    if array.dtype != np.float32:
+        if array.dtype.kind not in "fiub":
+            raise TypeError(f"values have dtype {array.dtype}; needed real numbers")
+        array = array.astype(np.float64, copy=False)
+    if array.ndim == 0 or array.size == 0:
+        raise ValueError(
+            f"values have shape {array.shape}; needed at least one value along the last axis"
+        )
+    return array
+
+
+def refuse_nan(values: FloatArray) -> None:
+    """Raise an error that tells where the first NaN is."""
+    if np.isnan(values.min()):
+        _refuse("values are NaN", np.isnan(values), "drop or repair them first")
+
+
+def _as_weight(sample_weight: npt.ArrayLike, shape: tuple[int, ...]) -> Weight:
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape not in (shape, shape[-1:]):
+        raise ValueError(
+            f"sample_weight has shape {weight.shape}; needed {shape[-1:]}, one weight for each "
+            f"value along the last axis, or the shape of the values, {shape}"
+        )
+    if not weight.min() >= 0 or weight.max() == np.inf:  # the negation also catches NaN
+        wrong = ~(weight >= 0) | np.isinf(weight)
+        _refuse("weights are NaN, infinite or negative", wrong, "a weight is a mass, such as 2.5")
+    return weight
+
+
+def _total(weight: Weight) -> float:
+    with np.errstate(over="ignore"):
+        total = float(weight.sum())
+    if total == 0:
+        raise ValueError(f"all {weight.size} weights are zero; needed at least one above zero")
+    if total == np.inf:
+        raise ValueError("the weights add up to infinity; needed a finite total: scale them down")
+    return total
+
+
+def _refuse(what: str, wrong: npt.NDArray[np.bool_], way_out: str) -> None:
+    first = np.unravel_index(int(wrong.argmax()), wrong.shape)
+    position = ", ".join(str(int(index)) for index in first)
+    raise ValueError(
+        f"{np.count_nonzero(wrong)} of {wrong.size} {what}, the first at index {position}; "
+        f"{way_out}"
+    )

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sorr._typing import FloatArray, Weight
-from sorr.ranked.rows import as_values, map_rows, plain, refuse_nan
-from sorr.ranked.types import Ends
+from sorr.ranked.bounds import Ends
+from sorr.ranked.reduce import as_values, map_rows, plain, refuse_nan
 
 __all__ = ["truncate", "variational_top_sum"]
 

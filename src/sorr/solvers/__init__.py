@@ -1,26 +1,39 @@
 """Solvers: from an objective to parameters, with a status that says what they are worth."""
 
-from sorr.solvers.base import Minimum, Solution, Status, Step
-from sorr.solvers.dca import dca
-from sorr.solvers.exhaustive import exhaustive
+from sorr.solvers.certificate import lower_bound
+from sorr.solvers.convex import topsum
+from sorr.solvers.dc_algorithm import KSchedule, dca
+from sorr.solvers.descent import MEMORY, Memory, Point, descend, evaluate
+from sorr.solvers.enumeration import exhaustive
+from sorr.solvers.interior import solve_symmetric
 from sorr.solvers.path import Path, grid, solve_path
-from sorr.solvers.schedule import KSchedule
-from sorr.solvers.starts import find_starts
-from sorr.solvers.topsum import topsum
-from sorr.solvers.trim import trim
+from sorr.solvers.solution import Minimum, Progress, Solution, Status, Step, constant_model
+from sorr.solvers.starts import average_start, find_starts, is_small
+from sorr.solvers.trimming import trim
 
 __all__ = [
+    "MEMORY",
     "KSchedule",
+    "Memory",
     "Minimum",
     "Path",
+    "Point",
+    "Progress",
     "Solution",
     "Status",
     "Step",
+    "average_start",
+    "constant_model",
     "dca",
+    "descend",
+    "evaluate",
     "exhaustive",
     "find_starts",
     "grid",
+    "is_small",
+    "lower_bound",
     "solve_path",
+    "solve_symmetric",
     "topsum",
     "trim",
 ]

@@ -13,17 +13,18 @@ Where the loss has a floor, so has every :math:`\lambda_g`, with a multiplier :m
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import linalg
 
 from sorr._typing import FloatArray
 from sorr.objectives import Design
-from sorr.solvers.symmetric import solve_symmetric
 
-__all__ = ["Band", "Interior", "solve_interior"]
+__all__ = ["Band", "Interior", "solve_interior", "solve_symmetric"]
 
 _SHY = 0.99  # how far to the boundary a step goes
 _PATIENCE = 30  # steps without progress: far from the minimum there are some
@@ -324,3 +325,36 @@ def _central_slack(excess: FloatArray, mu: float) -> FloatArray:
         over = mu / middle + (mu / (middle[:, None] - excess)).sum(axis=1) > 1
         low, high = np.where(over, middle, low), np.where(over, high, middle)
     return np.asarray(high)
+
+
+# -- Systems of equations with a symmetric matrix that is positive, or nearly so -------------------
+
+
+def solve_symmetric(M: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """Return a function that solves with a matrix, scaled to a unit diagonal and refined once.
+
+    A matrix that is not quite definite gets the smallest ridge that makes it so.
+    """
+    diagonal = np.diag(M)
+    scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    scaled = M * scale[:, None] * scale
+    if not np.isfinite(scaled).all():
+        return lambda rhs: np.full_like(rhs, np.nan)
+    for ridge in (1e-15, 1e-12, 1e-9, 1e-6):
+        try:
+            factor = linalg.cho_factor(
+                scaled + ridge * np.eye(len(M)), lower=True, check_finite=False
+            )
+            break
+        except linalg.LinAlgError:
+            continue
+    else:
+        return lambda rhs: np.asarray(scale * np.linalg.lstsq(scaled, scale * rhs, rcond=None)[0])
+
+    def solve(rhs: FloatArray) -> FloatArray:
+        b = scale * rhs
+        x = linalg.cho_solve(factor, b, check_finite=False)
+        x = x + linalg.cho_solve(factor, b - scaled @ x, check_finite=False)
+        return np.asarray(scale * x)
+
+    return solve

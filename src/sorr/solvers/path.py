@@ -10,13 +10,13 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sorr._checks import as_count, as_generator
 from sorr._typing import FloatArray, IntArray
-from sorr.objectives import RankedRangeObjective
+from sorr.objectives import RankedRangeObjective, subsample
 from sorr.ranked import RankedRange
-from sorr.solvers.base import Progress, Step, as_count, as_generator, tamed
 from sorr.solvers.batch import Batch, Cells, Stage
+from sorr.solvers.solution import Progress, Step, tamed
 from sorr.solvers.starts import average_fit, candidates, is_small
-from sorr.solvers.subsample import subsample
 
 __all__ = ["Path", "Problem", "grid", "solve_path"]
 
@@ -185,7 +185,7 @@ def _explore(
     objective = tamed(objective)
     scouted = subsample(objective, _SCOUTED, rng)
     is_whole = scouted is objective
-    rounds = as_count("rounds", rounds, _ROUNDS[is_whole])
+    rounds = _ROUNDS[is_whole] if rounds is None else as_count("rounds", rounds)
     batch, size = Batch(scouted), _FRESH[is_whole]
     start = np.repeat(average_fit(batch), len(cells.ridge), axis=0)
     search = _Search(batch, _shrunk(cells, objective, scouted), start, _RIVALS[is_whole])

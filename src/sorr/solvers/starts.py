@@ -8,13 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sorr._checks import as_count, as_generator
 from sorr._typing import FloatArray
-from sorr.objectives import RankedRangeObjective
-from sorr.solvers.anneal import anneal
-from sorr.solvers.base import Progress, Step, as_count, as_generator, tamed
+from sorr.objectives import RankedRangeObjective, subsample
 from sorr.solvers.batch import Batch, Stage
-from sorr.solvers.fast import Point, descend, evaluate
-from sorr.solvers.subsample import subsample
+from sorr.solvers.descent import Point, anneal, descend, evaluate
+from sorr.solvers.solution import Progress, Step, tamed
 
 __all__ = [
     "average_fit",
@@ -97,9 +96,9 @@ def find_starts(
         Parameters of the objective, by ascending objective over all rows.
     """
     rng = as_generator(random_state)
-    keep = as_count("keep", keep, 3)
-    number = None if n_starts is None else as_count("n_starts", n_starts, 1)
-    size = None if sample_size is None else as_count("sample_size", sample_size, 1)
+    keep = 3 if keep is None else as_count("keep", keep)
+    number = None if n_starts is None else as_count("n_starts", n_starts)
+    size = None if sample_size is None else as_count("sample_size", sample_size)
     points = start_points(objective, number, keep, size, rng)
     if progress is not None:
         for i, point in enumerate(points):

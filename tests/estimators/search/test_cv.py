@@ -8,18 +8,20 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.model_selection import (
-    GridSearchCV,
-    train_test_split,
-)
+from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sorr.estimators.classifier import RankedRangeClassifier
-from sorr.estimators.notices import ConstantModelWarning
-from sorr.estimators.regressor import RankedRangeRegressor
-from sorr.estimators.search import RankedRangeClassifierCV, RankedRangeRegressorCV
+from sorr.estimators import (
+    ConstantModelWarning,
+    RankedRangeClassifier,
+    RankedRangeClassifierCV,
+    RankedRangeRegressor,
+    RankedRangeRegressorCV,
+    fit_first,
+)
+from sorr.estimators.search.cv import _is_harder
 from tests.estimators.problems import outlying, wrong_labels
 
 SMALL = {"m": [0, 0.1], "C": [1e2]}
@@ -35,9 +37,9 @@ def fitted(data):
     return RankedRangeClassifierCV(SMALL, cv=3, random_state=0).fit(*data)
 
 
-@pytest.mark.filterwarnings("ignore::sorr.estimators.notices.SeparableWarning")
-@pytest.mark.filterwarnings("ignore::sorr.estimators.notices.ConstantModelWarning")
-@pytest.mark.filterwarnings("ignore::sorr.estimators.notices.NotConvergedWarning")
+@pytest.mark.filterwarnings("ignore::sorr.estimators.base.SeparableWarning")
+@pytest.mark.filterwarnings("ignore::sorr.estimators.base.ConstantModelWarning")
+@pytest.mark.filterwarnings("ignore::sorr.estimators.base.NotConvergedWarning")
 @parametrize_with_checks(
     [RankedRangeClassifierCV(SMALL, cv=3), RankedRangeRegressorCV(SMALL, cv=3)]
 )
@@ -218,3 +220,62 @@ def test_a_regressor_is_what_the_search_fits():
     alone = RankedRangeRegressor(**search.best_params_, random_state=0).fit(X, y)
     assert search.coef_.tobytes() == alone.coef_.tobytes()
     assert isinstance(search.intercept_, float)
+
+
+# -- The first model that says something, among parameters from best to worst ----------------------
+
+
+TEMPLATE = RankedRangeClassifier(ranking="pooled", random_state=0)
+FEW = [{"m": 0, "k": k, "C": C} for k in (1, 2, 3, 0.1) for C in (0.1, 1.0, 10.0, 1e4)]
+ALL = {"m": 0, "k": None, "C": 1e4}
+
+
+def rows(n=120):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(n, 2))
+    return X, np.where(X[:, 0] + 2 * random.normal(size=n) > 0, 1, 0)
+
+
+def test_many_constant_models_are_passed_over():
+    X, y = rows()
+    model, place = fit_first(TEMPLATE, [*FEW, ALL], X, y)
+    assert place == len(FEW) == 16
+    assert model.k is None
+    assert np.ptp(model.decision_function(X)) > 0.1
+
+
+def test_what_must_be_constant_is_not_fitted(monkeypatch):
+    fitted = []
+    fit = RankedRangeClassifier.fit
+
+    def noted(self, X, y, sample_weight=None):
+        fitted.append((self.k, self.C))
+        return fit(self, X, y, sample_weight)
+
+    monkeypatch.setattr(RankedRangeClassifier, "fit", noted)
+    X, y = rows()
+    fit_first(TEMPLATE, [*FEW[::-1], ALL], X, y)  # the easiest first
+    assert fitted == [(0.1, 1e4), (None, 1e4)]
+
+
+def test_if_all_are_constant_the_first_is_taken_and_warns():
+    X, y = rows()
+    with pytest.warns(ConstantModelWarning):
+        model, place = fit_first(TEMPLATE, FEW, X, y)
+    assert place == 0
+    assert (model.k, model.C) == (1, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ((0, 0.5, 1.0), (0, None, 1.0), True),
+        ((0, 10, 1.0), (0.1, 0.5, 1.0), True),
+        ((0.2, 0.5, 1.0), (0.1, 0.5, 1.0), False),
+        ((0.1, None, 1.0), (0.1, 0.9, 1.0), False),
+        ((0.1, 0.9, 2.0), (0.1, 0.9, 1.0), False),
+    ],
+)
+def test_harder_means_no_rank_and_no_ridge_in_its_favour(one, other, expected):
+    named = [dict(zip("mkC", cell, strict=True)) for cell in (one, other)]
+    assert _is_harder(*named, 100) is expected

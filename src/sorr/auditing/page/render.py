@@ -9,14 +9,20 @@ from importlib.resources import files
 from typing import Any
 
 from sorr import __version__
-from sorr.auditing.page.curves import panels, stages, tendency
-from sorr.auditing.page.learned import learned
-from sorr.auditing.page.listing import listing
-from sorr.auditing.page.projection import plane
-from sorr.auditing.page.sureness import deck, estimates, groups, headline, repeats, tiles
+from sorr.auditing.page.figures import panels, plane, stages, tendency
+from sorr.auditing.page.sections import (
+    deck,
+    estimates,
+    groups,
+    headline,
+    learned,
+    listing,
+    repeats,
+    tiles,
+)
 from sorr.auditing.page.words import percent, seen, short
 from sorr.auditing.report import AuditReport
-from sorr.plots.canvas import CLASS_COLOURS, DROPPED, EASY, INK, KEPT
+from sorr.plots import CLASS_COLOURS, DROPPED, EASY, INK, KEPT
 
 __all__ = ["page"]
 

@@ -1,0 +1,183 @@
+"""Arguments, checked in one place: a message says what was given, what was needed, the way out.
+
+Any room may import this file; it needs NumPy, and scikit-learn where a
+function speaks its language.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sorr._typing import IntArray, Weight
+
+__all__ = [
+    "as_count",
+    "as_generator",
+    "as_inverse_ridge",
+    "as_masses",
+    "as_seed",
+    "as_whole_seed",
+    "check_choice",
+    "check_flag",
+    "check_limits",
+    "check_verbose",
+    "classes_of",
+    "close_names",
+    "suggest",
+]
+
+# -- Names that come close -------------------------------------------------------------------------
+
+
+def close_names(
+    name: object, names: Iterable[object], *, most: int = 3, cutoff: float = 0.6
+) -> list[str]:
+    """Return up to `most` names that may have been meant, the closest first; case is ignored.
+
+    Examples
+    --------
+    >>> close_names("LABLE", ["Label", "age", "label 2"])
+    ['Label', 'label 2']
+    """
+    folded = {str(known).casefold(): str(known) for known in reversed(list(names))}
+    close = difflib.get_close_matches(str(name).casefold(), folded, n=most, cutoff=cutoff)
+    return [folded[known] for known in close]
+
+
+def suggest(name: object, names: Sequence[object], *, most: int = 3, cutoff: float = 0.6) -> str:
+    """Return the end of a message about an unknown name: what may be meant, or what there is.
+
+    Examples
+    --------
+    >>> suggest("hing", ["hinge", "logistic"])
+    "did you mean 'hinge'?"
+    >>> suggest("cubic", ["hinge", "logistic"])
+    "needed one of 'hinge', 'logistic'"
+    """
+    close = close_names(name, names, most=most, cutoff=cutoff) if isinstance(name, str) else []
+    if close:
+        return f"did you mean {' or '.join(map(repr, close))}?"
+    return "needed one of " + ", ".join(map(repr, names))
+
+
+def check_choice(name: str, given: object, choices: Sequence[str]) -> None:
+    """Refuse what is none of the choices, and name those that come close."""
+    if not (isinstance(given, str) and given in choices):
+        raise ValueError(f"{name}={given!r} is not known; {suggest(given, choices)}")
+
+
+# -- Single values ---------------------------------------------------------------------------------
+
+
+def check_flag(name: str, given: object) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(given, bool | np.bool_):
+        raise TypeError(f"{name}={given!r} is not a bool; needed True or False")
+
+
+def check_verbose(given: object) -> None:
+    """Refuse what is not a level of messages."""
+    if isinstance(given, bool | np.bool_) or not isinstance(given, Integral):
+        raise TypeError(f"verbose={given!r} is not an int; needed 0, 1 or 2")
+
+
+def as_count(
+    name: str, given: object, *, lowest: int = 1, highest: int | None = None, what: str = "a count"
+) -> int:
+    """Return a number of things as an int.
+
+    Examples
+    --------
+    >>> as_count("k", np.int64(3), what="a number of labels")
+    3
+    """
+    limits = f"{lowest} or more" if highest is None else f"from {lowest} to {highest}"
+    message = f"{name}={given!r} is not {what}; needed an int, {limits}"
+    if isinstance(given, bool | np.bool_) or not isinstance(given, Integral):
+        raise TypeError(message)
+    count = int(given)
+    if count < lowest or (highest is not None and count > highest):
+        raise ValueError(message)
+    return count
+
+
+def check_limits(tol: object, max_iter: object) -> None:
+    """Refuse a tolerance or a number of iterations that cannot be used."""
+    as_count("max_iter", max_iter)
+    if isinstance(tol, bool) or not isinstance(tol, Real) or not float(tol) > 0:
+        raise ValueError(f"tol={tol!r} is not a tolerance; needed a number above 0, such as 1e-6")
+
+
+def as_inverse_ridge(C: object, name: str = "C") -> float:
+    """Return C as a float, which has to be positive and may be infinite."""
+    if isinstance(C, bool) or not isinstance(C, Real):
+        raise TypeError(f"{name}={C!r} is of type {type(C).__name__}; needed a number")
+    if not float(C) > 0:
+        raise ValueError(f"{name}={C} is not positive; needed C > 0: the ridge is |w|^2 / (2 C)")
+    return float(C)
+
+
+# -- Arrays ----------------------------------------------------------------------------------------
+
+
+def as_masses(sample_weight: npt.ArrayLike | None, n: int) -> Weight | None:
+    """Return the mass of each of n rows in float64, or raise an error if they are none."""
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n,):
+        raise ValueError(
+            f"sample_weight has shape {weight.shape}; needed one weight for each of the {n} rows"
+        )
+    if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.sum() > 0):
+        raise ValueError(
+            "sample_weight holds a negative weight, NaN or infinity, or adds up to zero; "
+            "needed finite weights that are not negative"
+        )
+    return weight
+
+
+def classes_of(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IntArray]:
+    """Return the classes, two at least, and for each row the index of its own."""
+    from sklearn.utils.multiclass import check_classification_targets
+
+    check_classification_targets(y)
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds one class only, {classes.tolist()[0]!r}, in the rows that count; needed two "
+            "classes or more"
+        )
+    return classes, np.searchsorted(classes, y)
+
+
+# -- Seeds -----------------------------------------------------------------------------------------
+
+
+def as_generator(random_state: int | np.random.Generator | None) -> np.random.Generator:
+    """Return a generator: a new one, unless one is given."""
+    return np.random.default_rng(random_state)
+
+
+def as_seed(random_state: Any) -> int | np.random.Generator | None:
+    """Return what solvers draw from; scikit-learn's generators give one number to begin with."""
+    from sklearn.utils import check_random_state
+
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, Integral):
+        check_random_state(random_state)
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def as_whole_seed(random_state: Any) -> int:
+    """Return one number that stands for the random state; None gives a new one each time."""
+    seed = as_seed(random_state)
+    return seed if isinstance(seed, int) else int(as_generator(seed).integers(2**31))

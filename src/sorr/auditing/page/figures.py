@@ -1,0 +1,485 @@
+"""Where things go: scales, round numbers for axes, and lines without points that nobody sees.
+
+Positions are shares of the frame: of its width from the left, of its height from the top. Text
+keeps its size that way, however wide the page is. Lines are in thousandths, and stretch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.decomposition import PCA, TruncatedSVD
+
+from sorr._typing import FloatArray, IntArray
+from sorr.auditing.page.words import count, label, number, of_rows, percent, short
+from sorr.auditing.report import AuditReport
+from sorr.auditing.variations import Position
+
+__all__ = [
+    "FRAME",
+    "Dot",
+    "Kind",
+    "Panel",
+    "Plane",
+    "Stage",
+    "Tendency",
+    "Tick",
+    "panels",
+    "placed",
+    "plane",
+    "positions_of",
+    "round_steps",
+    "stages",
+    "tendency",
+    "ticks",
+    "traced",
+]
+
+FRAME = 1000  # units of a line on either axis
+_BEYOND = 12  # units: what leaves the frame goes on this far, so that its end is not seen
+_TOLERANCE = 0.7  # units by which a line may miss a point: less than a pixel
+
+
+class Tick(NamedTuple):
+    """A mark on an axis."""
+
+    at: str
+    """Where, in percent of the frame."""
+    text: str
+
+
+def placed(share: float) -> str:
+    """Return a share of the frame as SVG writes it."""
+    return f"{100 * share:.1f}".removesuffix(".0") + "%"
+
+
+def round_steps(low: float, high: float, most: int = 6) -> list[float]:
+    """Return round numbers in between, evenly apart: two at least, if there is anything between.
+
+    Examples
+    --------
+    >>> round_steps(0.0, 9.3)
+    [0.0, 2.0, 4.0, 6.0, 8.0]
+    """
+    if not high > low:
+        return [low]
+    rough = (high - low) / most
+    size = 10.0 ** np.floor(np.log10(rough))
+    step = size * next(it for it in (1, 2, 2.5, 5, 10) if it * size >= rough * (1 - 1e-9))
+    first, last = np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9)
+    return [float(f"{i * step:.10g}") + 0.0 for i in np.arange(first, last + 1)]
+
+
+def ticks(places: Sequence[float], texts: Sequence[str]) -> list[Tick]:
+    """Return marks at some places, leaving out those outside of the frame."""
+    pairs = zip(places, texts, strict=True)
+    return [Tick(placed(place), text) for place, text in pairs if -1e-9 <= place <= 1 + 1e-9]
+
+
+def traced(x: FloatArray, y: FloatArray, *, filled: bool = False) -> str:
+    """Return the line through points of the unit square as an SVG path.
+
+    Parameters
+    ----------
+    x, y : ndarray of shape (n_points,)
+        Shares of the frame: from the left, and from the top.
+    filled : bool, default=False
+        Whether it closes around what is below it; the edges then lie outside of the frame.
+    """
+    points = np.column_stack([x, np.clip(y, -_BEYOND / FRAME, 1.0)]) * FRAME
+    points = points[_needed(points)]
+    pairs = [(int(px), int(py)) for px, py in np.rint(points).tolist()]
+    if filled:
+        left, right, floor = -_BEYOND, FRAME + _BEYOND, FRAME + _BEYOND
+        pairs = [(left, floor), (left, pairs[0][1]), *pairs, (right, pairs[-1][1]), (right, floor)]
+    return "M" + "L".join(f"{px} {py}" for px, py in dict.fromkeys(pairs)) + "Z" * filled
+
+
+def _needed(points: FloatArray) -> npt.NDArray[np.intp]:
+    """Return the points without which a line would look different (Douglas and Peucker, 1973)."""
+    keep = np.zeros(len(points), dtype=bool)
+    keep[[0, -1]] = True
+    pending = [(0, len(points) - 1)]
+    while pending:
+        first, last = pending.pop()
+        if last - first < 2:
+            continue
+        start, way = points[first], points[last] - points[first]
+        off = points[first + 1 : last] - start
+        length = float(np.hypot(*way))
+        gap = (
+            np.abs(way[0] * off[:, 1] - way[1] * off[:, 0]) / length
+            if length
+            else np.hypot(off[:, 0], off[:, 1])
+        )
+        worst = int(gap.argmax())
+        if gap[worst] > _TOLERANCE:
+            middle = first + 1 + worst
+            keep[middle] = True
+            pending += [(first, middle), (middle, last)]
+    return np.flatnonzero(keep)
+
+
+# -- The ranked losses and the validated errors, at every number of rows left out ------------------
+
+
+_MOST_PANELS = 12
+_MARKED = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)  # shares of a class that have a tick
+_FEW_MARKED = (0.0, 0.01, 0.1, 0.25, 0.5, 1.0)  # the same, in a narrow panel
+_HIGHEST = 8.0  # times the loss at the cut: a curve that goes higher leaves the frame
+
+
+class Cut(NamedTuple):
+    """How the curve of a class is cut at a position."""
+
+    path: str
+    at: str
+    """Where the cut is, in percent of the frame."""
+    width: int
+    """The same in the units of the path."""
+    text: str
+    beyond: str
+    """The largest loss, if it lies above the frame."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The losses of the rows that are ranked together, in descending order."""
+
+    name: str
+    end: str | None
+    """Where the second cut is, if it is not the last row."""
+    across: list[Tick]
+    up: list[Tick]
+    cuts: list[Cut]
+
+
+def panels(report: AuditReport) -> tuple[list[Panel], int]:
+    """Return a panel for each class, or one for all rows; and how many classes have none.
+
+    Those with the most rows left out have one, if there are many.
+    """
+    fitted, walk = report.fitted, report.walk
+    sizes = np.bincount(fitted.groups)
+    names = [short(name, 40) for name in fitted.classes] if len(sizes) > 1 else ["all rows"]
+    chosen = np.sort(np.argsort(-walk.positions[walk.chosen].counts, kind="stable")[:_MOST_PANELS])
+    top = _top(walk.positions[walk.chosen])
+    up, marked = round_steps(0.0, top, 4), _MARKED if len(sizes) < 3 else _FEW_MARKED
+    found = []
+    for group in chosen.tolist():
+        last = float(fitted.model.k_[group] / sizes[group])
+        found.append(
+            Panel(
+                names[group],
+                placed(np.sqrt(last)) if last < 1 - 1e-9 else None,
+                ticks([it**0.5 for it in marked], [f"{100 * it:g}%" for it in marked]),
+                ticks([1 - it / top for it in up], [number(it) for it in up]),
+                [_cut(it, group, int(sizes[group]), walk.shares, top) for it in walk.positions],
+            )
+        )
+    return found, len(sizes) - len(found)
+
+
+def _top(position: Position) -> float:
+    """Return the loss at the upper edge: the largest, unless a few rows dwarf all others."""
+    largest = float(position.curves[:, 0].max())
+    cuts = position.cuts[np.isfinite(position.cuts)]
+    typical = (
+        float(cuts.max()) if len(cuts) else float(np.sort(position.curves.ravel())[-12:].min())
+    )
+    return min(largest, _HIGHEST * typical) * 1.05 or 1.0
+
+
+def _cut(position: Position, group: int, size: int, shares: FloatArray, top: float) -> Cut:
+    ranks, first = np.unique(np.rint(shares * (size - 1)).astype(int), return_index=True)
+    losses = position.curves[group][first]
+    gone = int(position.counts[group])
+    edge, largest = float(np.sqrt(gone / size)), float(losses[0])
+    return Cut(
+        traced(np.sqrt((ranks + 0.5) / size), 1 - losses / top, filled=True),
+        placed(edge),
+        round(1000 * edge),
+        f"{count(gone)} of {of_rows(size)} left out ({percent(gone / size)})",
+        f"up to {number(largest)} \N{UPWARDS ARROW}" if largest > top else "",
+    )
+
+
+@dataclass(frozen=True)
+class Tendency:
+    """How wrong fits are on rows that they have not seen, by the share of rows left out."""
+
+    all_rows: str
+    kept_rows: str
+    across: list[Tick]
+    up: list[Tick]
+    marks: list[tuple[str, str, str]]
+    """By position: how far to the right, and the heights of the two lines there."""
+    is_right: bool
+    """Whether there is no room for words to the right of the audit's choice."""
+
+
+def tendency(report: AuditReport) -> Tendency:
+    """Return the two lines, and where each position is on them."""
+    positions, is_share = report.walk.positions, bool(report.fitted.classes)
+    x = np.array([it.share for it in positions])
+    errors = np.array([[it.error, it.kept_error] for it in positions])
+    high = float(errors.max()) * 1.08 or 1.0
+    low = float(errors.min())
+    low = 0.0 if low < 0.6 * high else low - 0.5 * (high - low)
+    width = float(x.max()) or 1.0
+    across, height = x / width, 1 - (errors - low) / (high - low)
+    right, up = round_steps(0.0, width), round_steps(low, high, 4)
+    return Tendency(
+        traced(across, height[:, 0]),
+        traced(across, height[:, 1]),
+        ticks([it / width for it in right], [f"{100 * it:g}%" for it in right]),
+        ticks(
+            [1 - (it - low) / (high - low) for it in up],
+            [f"{100 * it:.10g}%" if is_share else number(it) for it in up],
+        ),
+        [
+            (placed(a), placed(b), placed(c))
+            for a, (b, c) in zip(across.tolist(), height.tolist(), strict=True)
+        ],
+        bool(across[report.walk.chosen] > 0.6),
+    )
+
+
+class Stage(NamedTuple):
+    """What the page says at a position."""
+
+    share: str
+    dropped: int
+    rows: str
+    error: str
+    kept_error: str
+
+
+def stages(report: AuditReport) -> list[Stage]:
+    """Return what the page says at each position."""
+    write = percent if report.fitted.classes else number
+    return [
+        Stage(
+            percent(it.share),
+            int(it.counts.sum()),
+            of_rows(int(it.counts.sum())),
+            write(it.error),
+            write(it.kept_error),
+        )
+        for it in report.walk.positions
+    ]
+
+
+# -- All rows on a plane: the two directions in which the kept ones differ most --------------------
+
+
+_MOST_DOTS = 1500
+_FEWEST_OUT = 100  # of them: suspects, if there are so many
+_FITTED = 20_000  # rows that the directions are found from
+_MOST_DENSE = 500  # columns up to which a sparse table is unfolded, so that its mean is taken off
+_FURTHEST = 8.0  # spreads of a column: what lies beyond does not turn the directions
+_MOST = (0.05, 0.95)  # quantiles of kept rows: what lies once more as far out leaves the frame
+_EDGE = 0.03  # of the frame, left free around these
+_LEAST = 0.1  # of the weight of the most important column, which any other has
+_CELL = 0.03  # of the frame, within which rows are nearly alike
+_FEW = 0.2  # places for each row
+_SEED, _HEIGHT = 0.008, 1.9  # of the frame, between rows that are alike; its width over its height
+_NAMED = 2  # columns that explain a direction
+_KINDS = 10  # classes with a mark of their own
+
+
+class Kind(NamedTuple):
+    """Rows with a mark of their own."""
+
+    name: str
+    mark: int
+
+
+class Dot(NamedTuple):
+    """A row on the plane."""
+
+    x: str
+    y: str
+    mark: int
+    title: str
+    at: str | None
+    """At which positions it is left out, a letter for each; None if at none."""
+    is_out: bool
+    is_far: bool
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Rows on a plane, and how to read it."""
+
+    dots: list[Dot]
+    kinds: list[Kind]
+    rows: int
+    far: int
+    right: str
+    upward: str
+    spread: str | None
+    """How much of the spread of the kept rows is to be seen."""
+    alt: str
+
+
+def plane(report: AuditReport) -> Plane:
+    """Return the rows on the plane of the two directions in which the kept ones differ most."""
+    dropped = report.fitted.dropped
+    rows = _chosen(report)
+    where, right, upward, spread = _directions(report, rows)
+    kept = where[~dropped[rows]] if (~dropped[rows]).any() else where
+    ends = np.array([_ends(axis) for axis in kept.T])
+    low, width = ends[:, 0], ends[:, 1] - ends[:, 0]
+    share = np.where(width > 0, (where - low) / np.where(width > 0, width, 1.0), 0.5)
+    is_far = np.asarray(((share < 0) | (share > 1)).any(axis=1))
+    share = _apart(np.clip(share, 0.0, 1.0))
+    low, high = np.minimum(share.min(axis=0), 0.0), np.maximum(share.max(axis=0), 1.0)
+    share = _EDGE + (1 - 2 * _EDGE) * (share - low) / (high - low)
+    kinds, marks = _kinds(report)
+    at = positions_of(report, rows)
+    titles = _titles(report, rows)
+    dots = [
+        Dot(placed(x), placed(1 - y), int(mark), title, code, bool(out), bool(far))
+        for (x, y), mark, title, code, out, far in zip(
+            share.tolist(), marks[rows], titles, at, dropped[rows], is_far, strict=True
+        )
+    ]
+    out = [dot for dot in dots if dot.is_out]
+    alt = (
+        f"A cloud of {count(len(dots))} rows, one mark each; {count(len(out))} of them are ringed "
+        f"because they are left out. {count(int(is_far.sum()))} lie outside of the frame and are "
+        "shown at its edge. The table of suspects lists the ringed rows."
+    )
+    return Plane(dots, kinds, len(report.rows), int(is_far.sum()), right, upward, spread, alt)
+
+
+def _ends(values: FloatArray) -> tuple[float, float]:
+    """Return between which values most rows lie, without those that are far from all others."""
+    low, high = np.quantile(values, _MOST, method="nearest")
+    near = values[(values >= 2 * low - high) & (values <= 2 * high - low)] if high > low else values
+    return float(near.min()), float(near.max())
+
+
+def _apart(where: FloatArray) -> FloatArray:
+    """Return places at which rows that are alike lie around each other, like seeds in a flower.
+
+    If there are few places for many rows, those that are nearly alike do so as well.
+    """
+    cells = np.floor(where / _CELL)
+    if len(np.unique(cells, axis=0)) > _FEW * len(where):
+        cells = where.round(4)
+    _, group, sizes = np.unique(cells, axis=0, return_inverse=True, return_counts=True)
+    group = group.ravel()
+    order = np.argsort(group, kind="stable")
+    nth = np.empty(len(where))
+    nth[order] = np.arange(len(where)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    middle = [np.bincount(group, axis)[group] / sizes[group] for axis in where.T]
+    radius, angle = _SEED * np.sqrt(nth), nth * np.pi * (3 - np.sqrt(5))
+    across, up = radius * np.cos(angle), _HEIGHT * radius * np.sin(angle)
+    return np.column_stack([middle[0] + across, middle[1] + up])
+
+
+def positions_of(report: AuditReport, rows: IntArray) -> list[str | None]:
+    """Return at which positions some rows are left out: 1 or 0 for each; None if at none."""
+    dropped = np.array([it.dropped[rows] for it in report.walk.positions]).T
+    return ["".join("01"[out] for out in row) if any(row) else None for row in dropped.tolist()]
+
+
+def _chosen(report: AuditReport) -> IntArray:
+    """Return which rows are drawn: those left out last, so that nothing hides them.
+
+    Of many rows each kind has its share, so that rings are as frequent as they are; but of
+    suspects some more, if there are few.
+    """
+    ever, n = np.any([it.dropped for it in report.walk.positions], axis=0), len(report.rows)
+    out, never = report.order, np.flatnonzero(~ever)
+    others = np.flatnonzero(ever & ~report.fitted.dropped)
+    if n > _MOST_DOTS:
+        out = _evenly(out, max(_MOST_DOTS * len(out) // n, _FEWEST_OUT))
+        others = _evenly(others, _MOST_DOTS * len(others) // n)
+        never = _evenly(never, _MOST_DOTS - len(out) - len(others))
+    return np.concatenate([never, others, out[::-1]])
+
+
+def _evenly(rows: IntArray, most: int) -> IntArray:
+    """Return at most so many rows, evenly spread: no chance, so that the page is the same again."""
+    if len(rows) <= most:
+        return rows
+    return rows[np.linspace(0, len(rows) - 1, most).astype(np.intp)]
+
+
+def _directions(report: AuditReport, rows: IntArray) -> tuple[FloatArray, str, str, str | None]:
+    """Return where some rows are, what the two directions mean, and how much they tell."""
+    X, kept = report.fitted.X, np.flatnonzero(~report.fitted.dropped)
+    kept = _evenly(kept, _FITTED)
+    labels = [short(source.label, 30) for source in report.fitted.sources]
+    is_dense = not hasattr(X, "toarray") or X.shape[1] <= _MOST_DENSE
+    known, drawn = (_dense(X[it]) if is_dense else X[it] for it in (kept, rows))
+    if is_dense:
+        weight = _importance(report.fitted.model)
+        known, drawn = np.clip(known, -_FURTHEST, _FURTHEST) * weight, drawn * weight
+    wanted = min(2, *known.shape)
+    model = PCA(wanted) if is_dense else TruncatedSVD(wanted, random_state=0)
+    with np.errstate(invalid="ignore", divide="ignore"):  # all rows are alike: no spread to share
+        model.fit(known)
+    where = np.zeros((len(rows), 2))
+    where[:, :wanted] = model.transform(drawn)
+    texts = [_meaning(direction, labels) for direction in model.components_]
+    if wanted < 2:
+        where[:, 1] = np.arange(len(rows)) * 0.618 % 1.0  # one above the other, none upon it
+        return where, texts[0], "nothing: there is one column only", None
+    told = float(np.nansum(model.explained_variance_ratio_))
+    return where, texts[0], texts[1], percent(min(told, 1.0))
+
+
+def _dense(rows: Any) -> FloatArray:
+    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
+
+
+def _importance(model: Any) -> FloatArray:
+    """Return how much each column counts: as much as the model makes of it, and a little."""
+    size = np.sqrt((np.atleast_2d(model.coef_) ** 2).sum(axis=0))
+    return np.asarray(_LEAST + np.sqrt(size / (size.max() or 1.0)))
+
+
+def _meaning(direction: FloatArray, labels: list[str]) -> str:
+    strongest = np.argsort(-np.abs(direction), kind="stable")[:_NAMED].tolist()
+    return ", ".join(f"{'more' if direction[j] > 0 else 'less'} {labels[j]}" for j in strongest)
+
+
+def _kinds(report: AuditReport) -> tuple[list[Kind], npt.NDArray[np.intp]]:
+    """Return the marks and the one of each row: by class, or by the thirds of a number."""
+    fitted, y = report.fitted, report.rows.y
+    if not fitted.classes:
+        low, high = np.quantile(y, [1 / 3, 2 / 3])
+        name = short(report.rows.roles.target, 30)
+        names = [
+            f"{name} below {number(float(low))}",
+            f"{number(float(low))} to {number(float(high))}",
+            f"above {number(float(high))}",
+        ]
+        return [Kind(it, i) for i, it in enumerate(names)], np.digitize(y, [low, high])
+    sizes = np.bincount(fitted.strata)
+    common = np.sort(np.argsort(-sizes, kind="stable")[:_KINDS])
+    marks = np.full(len(sizes), _KINDS)
+    marks[common] = np.arange(len(common))
+    kinds = [Kind(short(fitted.classes[i], 30), int(marks[i])) for i in common.tolist()]
+    if len(sizes) > _KINDS:
+        kinds.append(Kind(f"{len(sizes) - _KINDS} other classes", _KINDS))
+    return kinds, marks[fitted.strata]
+
+
+def _titles(report: AuditReport, rows: IntArray) -> list[str]:
+    numbers, y = report.rows.numbers[rows].tolist(), report.rows.y[rows].tolist()
+    says = report.fitted.model.predict(report.fitted.X[rows]).tolist()
+    return [
+        f"Row {row}: {label(given, 30)}"
+        if given == said
+        else f"Row {row}: given {label(given, 30)}, the model says {label(said, 30)}"
+        for row, given, said in zip(numbers, y, says, strict=True)
+    ]

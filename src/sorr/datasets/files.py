@@ -1,0 +1,262 @@
+"""Where files of data lie, and whether they hold what they should."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import sys
+import tempfile
+import warnings
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sorr.datasets.catalogue import Part
+
+__all__ = [
+    "DamagedFileError",
+    "FloatTable",
+    "Folder",
+    "cache_folder",
+    "check",
+    "csv_lines",
+    "find_file",
+    "folders",
+    "keep_file",
+    "read_arff",
+    "read_csv",
+    "read_file",
+    "read_idx",
+    "read_keel",
+    "read_libsvm",
+    "read_rows",
+    "read_sequences",
+    "write_csv",
+]
+
+Array = npt.NDArray[Any]
+Folder = str | os.PathLike[str] | None
+Reader = Callable[[bytes], Array]
+
+
+class DamagedFileError(OSError, ValueError):
+    """A file holds anything else than it should."""
+
+
+def cache_folder() -> Path:
+    """Return the folder that ``SORR_CACHE`` names, or else that of sorr in the user's cache."""
+    named = os.environ.get("SORR_CACHE")
+    if named:
+        return Path(named).expanduser()
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
+    elif sys.platform == "darwin":
+        base = "~/Library/Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "sorr"
+
+
+def folders(data_home: Folder) -> list[Path]:
+    """Return where files are looked for, the first place first."""
+    if data_home is not None and not Path(data_home).expanduser().is_dir():
+        raise NotADirectoryError(
+            f"data_home={os.fspath(data_home)!r} is no folder; needed the one that holds the files"
+        )
+    named = [data_home, os.environ.get("SORR_DATA")]
+    return [*(Path(folder).expanduser() for folder in named if folder), cache_folder()]
+
+
+def find_file(part: Part, data_home: Folder) -> Path | None:
+    """Return the first file of that name, compressed or not, or None if there is none."""
+    for folder in folders(data_home):
+        for path in (folder / f"{part.file}.gz", folder / part.file):
+            if path.is_file():
+                return path
+    return None
+
+
+def read_file(path: Path, part: Part, read: Reader) -> Array:
+    """Return the array in a file, or refuse a file that holds anything else than it should."""
+    content = path.read_bytes()
+    try:
+        return check(read(gzip.decompress(content) if path.suffix == ".gz" else content), part)
+    except (ValueError, EOFError, OSError, zlib.error) as error:
+        raise DamagedFileError(
+            f"{path} is damaged, or another file than {part.file} is known to be: {error}. It is "
+            "left as it is: delete it to have it fetched again, or put a good copy in its place"
+        ) from error
+
+
+def check(array: Array, part: Part) -> Array:
+    """Return the array if it is the known one."""
+    if array.shape != part.shape:
+        raise ValueError(f"its array has shape {array.shape}; needed {part.shape}")
+    ordered = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    if hashlib.sha256(ordered.data).hexdigest() != part.sha256:
+        raise ValueError(
+            "its array has the right shape and other values, as its SHA-256 says; needed "
+            f"{part.sha256[:12]}..."
+        )
+    return array
+
+
+def keep_file(part: Part, archive: bytes) -> Path | None:
+    """Put a compressed file into the cache, whole or not at all; warn if that cannot be done."""
+    path = cache_folder() / f"{part.file}.gz"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            whole = Path(folder) / path.name
+            whole.write_bytes(archive)
+            whole.replace(path)
+    except OSError as error:
+        warnings.warn(
+            f"{path} could not be written ({error}), so that it will be fetched again; name a "
+            "folder that can be written to by the environment variable SORR_CACHE",
+            stacklevel=6,  # the caller of load_phoneme() and the like
+        )
+        return None
+    return path
+
+
+# -- Arrays from the formats in which data sets are passed on, and the one in which we keep them ---
+
+
+FloatTable = npt.NDArray[np.float64]
+_LETTERS = {"A": 1, "G": 2, "C": 3, "T": 4}
+
+
+def read_csv(content: bytes) -> FloatTable:
+    """Return the numbers below the header of a table of ours."""
+    _, _, body = content.partition(b"\n")
+    return read_rows(body, delimiter=",")
+
+
+def write_csv(header: tuple[str, ...], table: FloatTable) -> bytes:
+    """Return a table as text from which `read_csv` gets the same numbers, to the last bit."""
+    lines = [",".join(map(_shortest, row)) for row in table.tolist()]
+    return "\n".join([",".join(header), *lines, ""]).encode("ascii")
+
+
+def csv_lines(loaded: Any) -> Iterator[str]:
+    """Yield the lines of a data set as CSV: a header, then a line for each row.
+
+    Parameters
+    ----------
+    loaded : Bunch
+        As the loaders return it. The column y holds the class of each row under its name, or
+        columns y1, y2 and so on hold 0 or 1 for each label.
+
+    Yields
+    ------
+    str
+    """
+    values = loaded.target.tolist()
+    if loaded.target.ndim == 1:
+        names = dict(zip(sorted(set(values)), loaded.target_names, strict=True))
+        columns, labels = ["y"], [[names[value]] for value in values]
+    else:
+        columns, labels = [f"y{i}" for i in range(1, loaded.target.shape[1] + 1)], values
+    as_text = str if loaded.data.dtype.kind in "iu" else _shortest
+    yield ",".join([*loaded.feature_names, *columns]) + "\n"
+    for features, label in zip(loaded.data, labels, strict=True):
+        yield ",".join([*map(as_text, features.tolist()), *map(str, label)]) + "\n"
+
+
+def _shortest(value: float) -> str:
+    """Return the fewest digits that give the same number again."""
+    return repr(value).removesuffix(".0")
+
+
+def read_rows(content: bytes, delimiter: str | None = None) -> FloatTable:
+    """Return the numbers of a file without header; white space is the default delimiter."""
+    if not content.strip():
+        raise ValueError("it holds no rows")
+    return np.loadtxt(io.BytesIO(content), delimiter=delimiter, comments="%", ndmin=2)
+
+
+def read_keel(content: bytes) -> FloatTable:
+    """Return all columns of a file of KEEL, in its order; all of them hold numbers."""
+    _, body = _split_header(content)
+    return read_rows(body, delimiter=",")
+
+
+def read_arff(content: bytes) -> FloatTable:
+    """Return the numeric columns of an ARFF file, and after them its labels.
+
+    Labels are the nominal columns, of 0 and 1 or of FALSE and TRUE. Both kinds keep their order.
+    """
+    header, body = _split_header(content)
+    kinds = [line for line in header if line.lower().startswith(b"@attribute")]
+    if body.lstrip().startswith(b"{"):
+        raise ValueError("its rows are sparse; needed rows of all values")
+    for token, number in ((b"true", b"1"), (b"false", b"0"), (b"'", b""), (b'"', b"")):
+        body = body.replace(token.upper(), number).replace(token, number)
+    table = read_rows(body, delimiter=",")
+    if table.shape[1] != len(kinds):
+        raise ValueError(f"it has {table.shape[1]} columns and {len(kinds)} attributes")
+    is_label = [kind.rstrip().endswith(b"}") for kind in kinds]
+    return table[:, np.argsort(is_label, kind="stable")]
+
+
+def _split_header(content: bytes) -> tuple[list[bytes], bytes]:
+    """Return the lines before the one that says @data, and all that comes after it."""
+    lines = content.splitlines(keepends=True)
+    for i, line in enumerate(lines):
+        if line.strip().lower() == b"@data":
+            return [line.strip() for line in lines[:i]], b"".join(lines[i + 1 :])
+    raise ValueError("it has no line @data")
+
+
+def read_libsvm(content: bytes, n_features: int) -> FloatTable:
+    """Return the features of a file of LIBSVM, where zeros are left out, and after them its label.
+
+    A line is a label and then, for each feature, its number, a colon and its value.
+    """
+    lines = [line.split() for line in content.splitlines() if line.strip()]
+    table = np.zeros((len(lines), n_features + 1))
+    for row, (label, *entries) in zip(table, lines, strict=True):
+        row[-1] = float(label)
+        for entry in entries:
+            number, _, value = entry.partition(b":")
+            if not 1 <= int(number) <= n_features:
+                raise ValueError(f"it has a feature {int(number)}; needed 1 to {n_features}")
+            row[int(number) - 1] = float(value)
+    return table
+
+
+def read_sequences(content: bytes) -> FloatTable:
+    """Return codes and label of the sequences of UCI's Splice that are free of ambiguous letters.
+
+    A line is a class, a name and a sequence, with commas between them. Letters are coded A = 1,
+    G = 2, C = 3, T = 4; the label is 1 for the class N, and -1 for EI and IE.
+    """
+    rows = []
+    for line in content.decode("ascii").splitlines():
+        if not line.strip():
+            continue
+        kind, _, letters = (cell.strip() for cell in line.split(","))
+        if kind not in ("N", "EI", "IE"):
+            raise ValueError(f"it has a row of class {kind!r}; needed N, EI or IE")
+        if set(letters) <= set(_LETTERS):
+            rows.append([*(_LETTERS[letter] for letter in letters), 1 if kind == "N" else -1])
+    return np.array(rows, dtype=np.float64)
+
+
+def read_idx(content: bytes) -> npt.NDArray[np.uint8]:
+    """Return the array of bytes in a file of the format idx, that of MNIST."""
+    if content[:3] != b"\0\0\x08" or len(content) < 4:
+        raise ValueError("it does not begin as an idx file of bytes does, with 00 00 08")
+    start = 4 + 4 * content[3]
+    shape = np.frombuffer(content[4:start], dtype=">u4").tolist()
+    values = np.frombuffer(content, dtype=np.uint8, offset=start)
+    if values.size != np.prod(shape, dtype=np.int64):
+        raise ValueError(f"it holds {values.size} values; needed those of shape {tuple(shape)}")
+    return values.reshape(shape)

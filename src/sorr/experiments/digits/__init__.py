@@ -1,1 +1,0 @@
-"""Digits with wrong labels, Table 3 and errors by class: ours, the paper's protocol, its loop."""

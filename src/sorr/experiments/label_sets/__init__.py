@@ -1,1 +1,0 @@
-"""Label sets, Table 2 and average precision: ours, the paper's protocol, its loop."""

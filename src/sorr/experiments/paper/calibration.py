@@ -1,0 +1,476 @@
+"""Theorem 2 in numbers: whether what minimises has the sign of Bayes' rule, and where it fails."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.preprocessing import StandardScaler
+
+from sorr.datasets import load_dataset
+from sorr.experiments.experiment import Cell, Experiment, Measured, Plan, Task, seed_of
+from sorr.experiments.paper.population import LOSSES, Population, point_minimum, population_minimum
+from sorr.experiments.published import AGGREGATE_SETTINGS
+from sorr.experiments.rows import Row
+from sorr.experiments.tables import markdown, write_csv, write_figure, write_text
+from sorr.objectives import RankedRangeObjective
+from sorr.plots import CLASS_COLOURS, DROPPED, INK, KEPT, MARKERS, need_matplotlib, tidy
+from sorr.ranked import Thresholds, thresholds
+from sorr.solvers import trim
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "EXPERIMENT",
+    "PAIRS",
+    "POPULATION",
+    "calibration_page",
+    "draw_calibration",
+    "numbers",
+    "verdict",
+]
+
+PAIRS = (
+    Thresholds(upper=math.inf, lower=0.0),
+    Thresholds(upper=math.inf, lower=0.4),
+    Thresholds(upper=3.0, lower=0.0),
+    Thresholds(upper=1.3, lower=0.4),
+    Thresholds(upper=0.8, lower=0.2),
+    Thresholds(upper=1.5, lower=0.9),
+    Thresholds(upper=1.5, lower=1.0),
+    Thresholds(upper=2.0, lower=1.2),
+    Thresholds(upper=0.5, lower=0.5),
+)
+"""Thresholds, the loss being one at zero: the last three are edges of the theorem, or beyond."""
+
+POPULATION = Population(positive=(475, 210, 80), negative=(25, 90, 120))
+"""Three points with probabilities 0.95, 0.7 and 0.4 of the positive class: Bayes errs in 19.5 %."""
+
+_ETAS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.45, 0.55, 0.6, 0.7, 0.8, 0.9, 0.95)
+_TOP_RANKS = (30, 80, 130, 180, 230, 280, 380)
+_LAST_RANKS = (100, 200, 300, 400, 600, 800, 1000)
+
+
+def _tasks(plan: Plan) -> list[Task]:
+    step = 3 if plan.quick else 1
+    point = tuple(
+        Cell("ours", "point", loss, f"lambda={cuts.lower} lambda_hat={cuts.upper} eta={eta}", 0)
+        for loss in LOSSES
+        for cuts in PAIRS
+        for eta in _ETAS[::step]
+    )
+    points = tuple(
+        Cell(
+            "ours", "three points", loss, f"mu={m / POPULATION.total} nu={k / POPULATION.total}", 0
+        )
+        for loss in LOSSES
+        for m in _TOP_RANKS[::step]
+        for k in _LAST_RANKS[::step]
+        if m < k
+    )
+    names = ("monk", "titanic") if plan.quick else tuple(AGGREGATE_SETTINGS)
+    printed = [
+        tuple(
+            Cell("ours", name, loss, f"m={at.m} k={at.k}", split)
+            for loss, at in AGGREGATE_SETTINGS[name].items()
+        )
+        for name in names
+        for split in range(plan.splits)
+    ]
+    return [
+        Task(_measure_point, point),
+        Task(_measure_points, points),
+        *(Task(_measure_printed, cells, cost=3) for cells in printed),
+    ]
+
+
+def _measure_point(cells: tuple[Cell, ...]) -> Iterator[tuple[Cell, Measured]]:
+    """Minimise the expected loss at one point, thresholds being given."""
+    for cell in cells:
+        at = numbers(cell.setting)
+        cuts = Thresholds(upper=at["lambda_hat"], lower=at["lambda"])
+        found = point_minimum(cell.model, cuts, at["eta"])
+        yield cell, Measured({**cuts._asdict(), **found._asdict()})
+
+
+def _measure_points(cells: tuple[Cell, ...]) -> Iterator[tuple[Cell, Measured]]:
+    """Minimise the ranked range of the population, ranks being given."""
+    for cell in cells:
+        m, k = (round(POPULATION.total * part) for part in numbers(cell.setting).values())
+        found = population_minimum(cell.model, POPULATION, m, k)
+        sides = zip(POPULATION.bayes, found.predictions, strict=True)
+        lean = [side * t for side, t in sides]  # how far to the side of Bayes' rule
+        values = {
+            "upper": float(found.cuts.upper),
+            "lower": float(found.cuts.lower),
+            "low": min(lean),
+            "high": max(lean),
+            "infimum": found.infimum,
+            "excess": min(found.excess),
+            "error": 100 * POPULATION.bayes_error,
+        }
+        predictions = " ".join(f"{t:.4g}" for t in found.predictions)
+        yield cell, Measured(values, {"predictions": predictions})
+
+
+def _measure_printed(cells: tuple[Cell, ...]) -> Iterator[tuple[Cell, Measured]]:
+    """Minimise at printed ranks on half of the rows, and compare with a prediction of zero."""
+    bunch = load_dataset(cells[0].dataset)
+    n = len(bunch.target)
+    rng = np.random.default_rng(seed_of("calibration", cells[0].dataset, cells[0].split))
+    rows = rng.permutation(n)[: n // 2]
+    X = StandardScaler().fit_transform(bunch.data[rows])
+    y = np.where(bunch.target[rows] == np.max(bunch.target), 1.0, -1.0)
+    for cell in cells:
+        at = AGGREGATE_SETTINGS[cell.dataset][cell.model]
+        average = RankedRangeObjective(X, y, cell.model, C=at.C)
+        wrong = y * average.raw_prediction(trim(average, random_state=cell.seed).theta) <= 0
+        objective = RankedRangeObjective(X, y, cell.model, m=at.m, k=at.k, C=at.C)
+        found = trim(objective, random_state=cell.seed)
+        scale = objective.value(np.zeros(objective.shape))
+        losses = objective.losses(objective.raw_prediction(found.theta)) / scale
+        cuts = thresholds(losses, at.m, at.k)
+        values = {
+            "upper": float(cuts.upper),
+            "lower": float(cuts.lower),
+            "infimum": found.objective / scale,
+            "error": 100 * float(np.mean(wrong)),
+        }
+        ranks = {"m": at.m, "k": at.k, "C": at.C, "rows": len(rows)}
+        yield cell, Measured(values, ranks, found.objective, found.gap, found.status.name)
+
+
+def _view(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
+    point, points = (
+        [row for row in rows if row["dataset"] == name] for name in ("point", "three points")
+    )
+    printed = [row for row in rows if row["dataset"] in AGGREGATE_SETTINGS]
+    records = [
+        {name: row[name] for name in ("dataset", "model", "setting", "split")}
+        | {name: row[name] for name in EXPERIMENT.measures}
+        | {"predictions": row["chosen"].get("predictions", ""), "verdict": verdict(row)}
+        for row in rows
+    ]
+    solved = [(numbers(row["setting"]), verdict(row)) for row in points]
+    return [
+        write_text(folder / "calibration.md", calibration_page(point, points, printed, plan)),
+        write_csv(folder / "calibration.csv", records),
+        write_figure(folder / "calibration.png", draw_calibration(PAIRS, POPULATION, solved)),
+    ]
+
+
+EXPERIMENT = Experiment(
+    name="calibration",
+    title="Theorem 2 in numbers: whether what minimises has the sign of Bayes' rule",
+    measures=("lower", "upper", "low", "high", "infimum", "excess", "error"),
+    tasks=_tasks,
+    view=_view,
+    splits=3,
+    protocols=("ours",),
+)
+
+
+# -- The figure of the calibration: minimisers by probability, and which ranks are calibrated ------
+
+
+_TOP, _ENDLESS = 3.9, 3.5  # where the axis ends, and where infinity is drawn
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1)), "-", (0, (6, 2, 1, 2)), (0, (3, 1)))
+
+
+def draw_calibration(
+    pairs: Sequence[Thresholds],
+    population: Population,
+    solved: Sequence[tuple[Mapping[str, float], str]],
+) -> Figure:
+    """Return the figure.
+
+    Parameters
+    ----------
+    pairs : sequence of Thresholds
+        Of which those with a lower one below one are drawn as curves, the others as edges.
+    population : Population
+    solved : sequence of (mapping, str)
+        The fractions "mu" and "nu" of each solved problem, and what was found.
+    """
+    plt = need_matplotlib("calibration")
+    figure: Figure
+    figure, axes = plt.subplots(2, 2, figsize=(10, 8.4), layout="constrained")
+    proper = [cuts for cuts in pairs if cuts.lower < min(cuts.upper, 1)]
+    for ax, loss in zip(axes[0], LOSSES, strict=True):
+        _draw_minimisers(ax, loss, proper)
+        title = rf"{loss.capitalize()} loss, $\lambda < s(0)$"
+        ax.set_title(title, loc="left", fontsize="medium")
+    _draw_edges(axes[1, 0])
+    _draw_ranks(axes[1, 1], population, solved)
+    for ax in axes.flat:
+        tidy(ax)
+    return figure
+
+
+def _draw_minimisers(ax: Axes, loss: str, pairs: Sequence[Thresholds]) -> None:
+    """Draw the minimiser nearest to zero as a function of the probability."""
+    _shade_signs(ax)
+    etas = np.linspace(0.5001, 0.98, 150)
+    for number, cuts in enumerate(pairs):
+        upper = "\\infty" if math.isinf(cuts.upper) else f"{cuts.upper:g}"
+        nearest = np.array([point_minimum(loss, cuts, eta).low for eta in etas])
+        shown = np.where(np.isinf(nearest), _ENDLESS, np.minimum(nearest, _TOP))
+        for side, height in ((etas, shown), (1 - etas, -shown)):
+            ax.plot(
+                side,
+                height,
+                color=CLASS_COLOURS[number],
+                linestyle=_DASHES[number],
+                linewidth=5 - 0.7 * number,  # those that coincide are seen beside each other
+                label=rf"$\lambda = {cuts.lower:g},\ \hat\lambda = {upper}$",
+            )
+    handles, labels = ax.get_legend_handles_labels()
+    ax.legend(handles[::2], labels[::2], loc="lower right", fontsize="small", framealpha=0.95)
+    ax.set_ylabel("minimiser t nearest to zero")
+
+
+def _shade_signs(ax: Axes) -> None:
+    """Shade where a prediction has the sign of Bayes' rule, and hatch where it has not."""
+    for left, sign in ((0.0, -1), (0.5, 1)):
+        ax.fill_between([left, left + 0.5], 0, sign * _TOP, color=KEPT, alpha=0.1, linewidth=0)
+        ax.fill_between(
+            [left, left + 0.5],
+            0,
+            -sign * _TOP,
+            facecolor="none",
+            edgecolor=DROPPED,
+            alpha=0.18,
+            hatch="///",
+            linewidth=0,
+        )
+    ax.axhline(0, color=INK, linewidth=0.8)
+    ax.set(xlim=(0, 1), ylim=(-_TOP, _TOP), xlabel=r"probability $\eta$ of the positive class")
+    ticks = range(-3, 4)
+    ax.set_yticks(
+        [-_ENDLESS, *ticks, _ENDLESS], [r"$-\infty$", *(f"{tick}" for tick in ticks), r"$\infty$"]
+    )
+
+
+def _draw_edges(ax: Axes) -> None:
+    """Draw the minimisers at the edges of the theorem, which do not depend on the probability."""
+    _shade_signs(ax)
+    reach = point_minimum("logistic", Thresholds(2.0, 1.2), 0.75).high
+    ax.fill_between([0, 1], -reach, reach, color=CLASS_COLOURS[1], alpha=0.55, linewidth=0)
+    ax.axhline(0, color=INK, linewidth=3)
+    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2}
+    line = {"arrowstyle": "-", "color": INK, "linewidth": 0.8}
+    band = rf"$\lambda = 1.2$, above $s(0)$: all $|t| \leq {reach:.2f}$"
+    ax.annotate(band, (0.12, reach), (0.05, 1.1), arrowprops=line, bbox=box)
+    zero = r"$\lambda = s(0)$: zero alone"
+    ax.annotate(zero, (0.88, 0), (0.58, -1.3), arrowprops=line, bbox=box)
+    ax.text(0.05, 2.6, r"$\lambda = \hat\lambda$: all t, whatever $\eta$", bbox=box)
+    ax.set_ylabel("all minimisers t")
+    ax.set_title("Logistic loss, where the theorem ends", loc="left", fontsize="medium")
+
+
+def _draw_ranks(
+    ax: Axes, population: Population, solved: Sequence[tuple[Mapping[str, float], str]]
+) -> None:
+    """Draw which ranks lead to the signs of Bayes' rule: the rule as areas, marks as solved."""
+    error, right = population.bayes_error, 0.5
+    margins = map(abs, map(int.__sub__, population.positive, population.negative))
+    spare = error + min(margins) / population.total  # what can be dropped before a sign is lost
+    mu = np.array([0.0, error])
+    ax.fill_between(mu, mu, 2 * error - mu, color=DROPPED, alpha=0.16, linewidth=0)
+    ax.fill_between(mu, 2 * error - mu, 1, color=KEPT, alpha=0.16, linewidth=0)
+    for low, high, colour in ((error, spare, KEPT), (spare, right, CLASS_COLOURS[1])):
+        ax.fill_between([low, high], [low, high], 1, color=colour, alpha=0.16, linewidth=0)
+    looks = {
+        "right": ("all signs right", KEPT, "full"),
+        "at infinity": ("the same, at infinity", KEPT, "none"),
+        "zero": ("constant model", DROPPED, "full"),
+        "any": ("a wrong sign costs nothing", CLASS_COLOURS[1], "full"),
+    }
+    for mark, (word, (label, colour, fill)) in zip(MARKERS, looks.items(), strict=False):
+        here = [at for at, said in solved if said == word]
+        if here:
+            ax.plot(
+                [at["mu"] for at in here],
+                [at["nu"] for at in here],
+                linestyle="none",
+                marker=mark,
+                markersize=8,
+                color=colour,
+                fillstyle=fill,
+                label=label,
+            )
+    ax.axvline(error, color=INK, linewidth=0.8, linestyle=(0, (4, 3)))
+    ax.text(error - 0.006, 0.9, f"R = {100 * error:.1f} %", ha="right", va="center", color=INK)
+    middle = (0.16, 2 * error - 0.16)
+    line = {"arrowstyle": "-", "color": INK, "linewidth": 0.8}
+    ax.annotate(r"$\mu + \nu = 2R$", middle, (0.06, 0.03), arrowprops=line, color=INK)
+    ax.set(xlim=(0, right), ylim=(0, 1.04))
+    ax.set_xlabel(r"$\mu$: fraction dropped, m / n")
+    ax.set_ylabel(r"$\nu$: fraction down to which losses count, k / n")
+    ax.set_title("Three points, ranks given, minimised", loc="left", fontsize="medium")
+    ax.legend(loc="lower right", fontsize="small", framealpha=0.95)
+
+
+# -- The page of the calibration: what the rows say, in tables and in sentences --------------------
+
+
+_SAME = 1e-6  # of a minimum that is the one of the constant model, relatively
+
+
+def numbers(setting: str) -> dict[str, float]:
+    """Return the numbers of a setting, by name.
+
+    Examples
+    --------
+    >>> numbers("mu=0.1 nu=0.5")
+    {'mu': 0.1, 'nu': 0.5}
+    """
+    pairs = (part.partition("=") for part in setting.split())
+    return {name: float(number) for name, _, number in pairs}
+
+
+def verdict(row: Row) -> str:
+    """Return what a row says of the sign of what minimises.
+
+    "right": all minimisers have that of Bayes' rule; "at infinity": likewise, but the infimum is
+    only approached; "zero": zero minimises, and at one point nothing else; "any": one minimiser
+    has it and another has not. Nothing is said where no excess was measured.
+    """
+    if math.isnan(row["excess"]):
+        return ""
+    if row["excess"] > 0:
+        is_endless = math.isinf(row["low"]) and row["low"] == row["high"]
+        return "at infinity" if is_endless else "right"
+    if row["dataset"] == "point":
+        return "zero" if row["low"] == row["high"] == 0 else "any"
+    return "zero" if row["infimum"] >= 1 - _SAME else "any"
+
+
+def calibration_page(
+    point: Sequence[Row], points: Sequence[Row], printed: Sequence[Row], plan: Plan
+) -> str:
+    """Return the page: one point, a population of three points, and the ranks the paper prints."""
+    return _PAGE.format(
+        quick=" A quick run: less of everything." if plan.quick else "",
+        point=_point_table(point),
+        points=_points_table(points),
+        printed=_printed_table(printed),
+    )
+
+
+def _point_table(rows: Sequence[Row]) -> str:
+    """Count verdicts over the probabilities, for each loss and pair of thresholds."""
+    found: dict[tuple[str, float, float], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row["model"], row["lower"], row["upper"]), []).append(row)
+    lines = []
+    for (loss, lower, upper), group in found.items():
+        said = [verdict(row) for row in group]
+        counts = [str(said.count(word)) for word in ("right", "at infinity", "zero", "any")]
+        least = min(row["excess"] for row in group)
+        lines.append([loss, f"{lower:g}", f"{upper:g}", *counts, f"{least:.4f}"])
+    header = ["loss", "lambda", "lambda-hat", "right", "at infinity", "zero", "any", "least excess"]
+    return markdown(header, lines)
+
+
+def _points_table(rows: Sequence[Row]) -> str:
+    """Return verdicts in a grid: mu to the right, nu downwards."""
+    said: dict[tuple[float, float], dict[str, None]] = {}
+    for row in rows:
+        at = numbers(row["setting"])
+        said.setdefault((at["nu"], at["mu"]), {})[verdict(row)] = None
+    heads = sorted({mu for _, mu in said})
+    lines = [
+        [f"{nu:g}", *(" / ".join(said.get((nu, mu), {})) for mu in heads)]
+        for nu in sorted({nu for nu, _ in said})
+    ]
+    return markdown(["nu \\ mu", *(f"{mu:g}" for mu in heads)], lines)
+
+
+def _printed_table(rows: Sequence[Row]) -> str:
+    """Return middle rank, error and minimum of each split beside each other."""
+    found: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row["dataset"], row["model"], row["setting"]), []).append(row)
+    lines = []
+    for (name, loss, setting), group in found.items():
+        at, n = numbers(setting), group[0]["chosen"]["rows"]
+        middle = 50 * (at["m"] + at["k"]) / n
+        errors = ", ".join(f"{row['error']:.1f}" for row in group)
+        minima = ", ".join(f"{row['infimum']:.3f}" for row in group)
+        ranks = [f"{at['k']:g}", f"{at['m']:g}", f"{n}", f"{middle:.1f}"]
+        lines.append([name, loss, *ranks, errors, minima])
+    header = ["data set", "loss", "k", "m", "rows", "(m + k) / 2, %", "error, %", "minimum"]
+    return markdown(header, lines)
+
+
+_PAGE = """\
+# Calibration (Theorem 2 of the paper), in numbers
+
+Losses are scaled to s(0) = 1, as in the proof. Eta is the probability of the positive class at a
+point; Bayes' rule predicts the sign of eta - 1/2. *Excess* is by how much the infimum over zero and
+the wrong sign lies above the infimum over all predictions: where it is positive, every minimiser
+has the sign of Bayes' rule, and so has all that tends to the infimum.{quick}
+
+## One point, thresholds given
+
+The theorem: if 0 <= lambda < lambda-hat, there is a minimiser of
+eta g(s(t)) + (1 - eta) g(s(-t)), g(s) = [s - lambda]_+ - [s - lambda-hat]_+, with the sign of
+eta - 1/2. How often, over the values of eta that were tried (all minima in closed form):
+
+{point}
+*right*: all minimisers have the sign. *at infinity*: as right, but nothing minimises: the infimum
+is approached as t grows. *zero*: t = 0 is the only minimiser. *any*: one minimiser has the sign,
+others have not.
+
+- lambda < s(0): the statement holds, and more: *every* minimiser has the sign. For the logistic
+  loss with lambda = 0 and a finite lambda-hat the infimum can be at infinity, on the right side:
+  read literally, there is no minimiser then.
+- lambda = s(0): **the statement is wrong.** g(s(t)) is zero for t >= 0 and positive for t < 0, so
+  that zero is the only minimiser for any eta, and zero has no sign. The proof differentiates at
+  zero, where g(s(t)) has a corner: its second case should read lambda < 1, not lambda <= 1.
+- lambda > s(0): true by the letter, and empty. All t with s(-|t|) <= lambda minimise, zero and
+  both signs among them; the proof does not treat this case.
+- lambda = lambda-hat: g is zero, and everything minimises.
+
+## Three points, ranks given
+
+The theorem takes thresholds as given. Here they are found: the ranked range between the fractions
+mu and nu of a population of three points, weights 0.5, 0.3, 0.2 and eta = 0.95, 0.7, 0.4, is
+minimised over all predictions, globally (signs and orders are enumerated, the rest is in closed
+form). Bayes' rule errs in R = 19.5 %. Either all signs are right (*right*, *at infinity*), or the
+constant model f = 0 is a minimiser (*zero*), or another one has a wrong sign somewhere (*any*).
+Both losses; where they differ, logistic / hinge:
+
+{points}
+One rule tells which, here and in the random populations of our tests:
+
+1. mu + nu <= 2 R: **the constant model is optimal**, with lambda = lambda-hat = s(0). To turn a
+   wrong sign never raises the ranked range. With all signs right the rows that Bayes' rule gets
+   wrong rank above all others, and away from zero the R - mu of them in the range lose at least
+   what the first nu - R others gain, as s is convex.
+2. mu <= R < (mu + nu) / 2: all signs are right at every minimiser.
+3. mu > R: more is dropped than Bayes' rule gets wrong. The infimum is zero, lambda = lambda-hat,
+   and wrong signs cost nothing at points whose mass times |2 eta - 1| adds up to mu - R at most.
+
+So lambda < lambda-hat, which the theorem assumes, is no formality: it is what fails in 1 and 3.
+And lambda is never above s(0) at a minimum, where f = 0 would be better, and equal to it only where
+f = 0 is a minimum too: the gap in the proof is an edge, the assumption is not.
+
+## The ranks the paper prints
+
+The rule is about all functions and many rows. What does it say of linear models on some hundred?
+Half of the rows of each data set (one number for each split), the printed k, m and C. *Error* is
+that of a fit by the average loss, on the same rows, in the place of R. *Minimum* is the objective
+that `trim` finds, relative to that of f = 0: at 1.000 nothing better than a constant was found.
+
+{printed}
+As the rule would have it, the less the middle rank exceeds the error, the nearer the minimum is to
+the constant model. It is a guide and no more: the best linear model can err less than the average
+fit does, as on Monk, and then there is more to gain.
+"""

@@ -1,0 +1,241 @@
+"""Figure 1: the same sorted values under six aggregates, one of the values being an outlier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sorr._typing import FloatArray
+from sorr.experiments.experiment import Cell, Experiment, Measured, Plan, Task
+from sorr.experiments.rows import Row
+from sorr.experiments.tables import markdown, write_csv, write_figure, write_text
+from sorr.plots import CLASS_COLOURS, DROPPED, EASY, INK, KEPT, MARKERS, need_matplotlib, tidy
+from sorr.ranked import RankedRange, average_ranked_range, ranked_range_weights
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["AGGREGATES", "EXPERIMENT", "REGULAR", "values_with"]
+
+REGULAR = (3.0, 2.6, 2.2, 1.2, 0.6, 0.5, 0.4, 0.3, 0.2)
+"""The values that are what they should be; the outlier is one more."""
+
+SHOWN, GROWN = 4.0, 8.0
+_SIZES = tuple(sorted({0.0, *REGULAR, 2.0, SHOWN, 6.0, GROWN}))  # straight lines in between
+_N = len(REGULAR) + 1
+
+
+class Aggregate(NamedTuple):
+    """A way to make one number of all values: the ranks that it averages."""
+
+    ranks: RankedRange
+    title: str
+    dashes: Any
+
+
+AGGREGATES = {
+    "average": Aggregate(RankedRange.average(), "Average", "-"),
+    "maximum": Aggregate(RankedRange.maximum(), "Maximum", (0, (5, 2))),
+    "average top-k": Aggregate(RankedRange.average_top(5), "Average top-k, k = 5", (0, (1, 1))),
+    "median": Aggregate(RankedRange.median(_N), "Median: m = 4, k = 6", (0, (6, 2, 1, 2))),
+    "trimmed": Aggregate(RankedRange.trimmed(1), "Average bottom-(n - m), m = 1", (0, (3, 1))),
+    "ranked range": Aggregate(RankedRange(1, 5), "Ranked range, m = 1, k = 5", "-"),
+}
+"""Those of the paper's figure, each a ranked range."""
+
+
+_PAGE = """\
+# Six aggregates of the same values (Figure 1 of the paper)
+
+Nine regular values and an outlier. Each aggregate is the average of ranks m + 1 to k of the {n}
+values, the largest having rank 1. *Moved* is by how much it follows when the outlier grows from
+{shown:g} to {grown:g}; *share* is how much the outlier counts in it: what it follows of each
+further step. The paper's figure is a sketch without numbers; the values are ours.
+
+{table}
+Whatever counts rank 1 follows the outlier without end, the maximum in full, the average by the
+least. What starts below rank 1 does not see it once it is the largest: the median, which looks at
+two values in the middle and at nothing else; the average of the bottom, most of which is values
+that are small already; and the ranked range, which looks at the large values below the outlier.
+It is not blind to all of the way there: while the outlier climbs through the ranks it keeps, it
+follows too, and then no more.
+"""
+
+
+def values_with(outlier: float) -> FloatArray:
+    """Return all values, the outlier first, whatever its rank."""
+    return np.array([outlier, *REGULAR])
+
+
+def _tasks(_plan: Plan) -> list[Task]:
+    cells = tuple(
+        Cell("ours", "values", name, f"outlier={size:g}", 0)
+        for name in AGGREGATES
+        for size in _SIZES
+    )
+    return [Task(_measure, cells)]
+
+
+def _measure(cells: tuple[Cell, ...]) -> Iterator[tuple[Cell, Measured]]:
+    for cell in cells:
+        values = values_with(_size(cell.setting))
+        ranks = AGGREGATES[cell.model].ranks.resolve(_N)
+        weights = ranked_range_weights(values, *ranks)
+        yield (
+            cell,
+            Measured(
+                {
+                    "value": float(average_ranked_range(values, *ranks)),
+                    "share": float(weights[0] / weights.sum()),
+                }
+            ),
+        )
+
+
+def _size(setting: str) -> float:
+    return float(setting.partition("=")[2])
+
+
+def _view(rows: list[Row], _plan: Plan, folder: Path) -> list[Path]:
+    curves = _curves(rows)
+    records = [
+        {"aggregate": row["model"], "outlier": _size(row["setting"])}
+        | {name: row[name] for name in EXPERIMENT.measures}
+        for row in rows
+    ]
+    return [
+        write_text(folder / "fig-illustration.md", _page(curves)),
+        write_csv(folder / "fig-illustration.csv", records),
+        write_figure(folder / "fig-illustration.png", _figure(curves)),
+    ]
+
+
+Curve = dict[float, Row]
+
+
+def _curves(rows: list[Row]) -> dict[str, Curve]:
+    """Return the rows of each aggregate, by the size of the outlier."""
+    curves: dict[str, Curve] = {}
+    for row in rows:
+        curves.setdefault(row["model"], {})[_size(row["setting"])] = row
+    return {name: dict(sorted(curve.items())) for name, curve in curves.items()}
+
+
+def _page(curves: dict[str, Curve]) -> str:
+    lines = []
+    for name, curve in curves.items():
+        ranks = AGGREGATES[name].ranks.resolve(_N)
+        small, large = (curve[size]["value"] if size in curve else None for size in (SHOWN, GROWN))
+        moved = None if small is None or large is None else large - small
+        texts = ["" if number is None else f"{number:.3f}" for number in (small, large, moved)]
+        share = f"{curve[SHOWN]['share']:.3f}" if SHOWN in curve else ""
+        lines.append([name, f"{ranks.m}", f"{ranks.k}", *texts, share])
+    header = ["aggregate", "m", "k", f"outlier {SHOWN:g}", f"outlier {GROWN:g}", "moved", "share"]
+    return _PAGE.format(n=_N, shown=SHOWN, grown=GROWN, table=markdown(header, lines))
+
+
+def _figure(curves: dict[str, Curve]) -> Figure:
+    plt = need_matplotlib("fig-illustration")
+    figure = plt.figure(figsize=(10, 5.6), layout="constrained")
+    left, right = figure.subfigures(1, 2, width_ratios=[1.75, 1])
+    panels = left.subplots(3, 2, sharex=True, sharey=True)
+    for ax, name in zip(panels.T.flat, AGGREGATES, strict=True):
+        _draw_bars(tidy(ax), name)
+    for ax in panels[-1]:
+        ax.set_xlabel("rank")
+    left.supylabel("value", fontsize="medium")
+    left.legend(handles=_key(), loc="outside lower center", ncols=4, frameon=False)
+    _draw_curves(tidy(right.subplots()), curves)
+    found: Figure = figure
+    return found
+
+
+def _key() -> list[Any]:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    return [
+        Patch(facecolor=KEPT, label="counts"),
+        Patch(facecolor="none", edgecolor=EASY, linestyle=(0, (2, 1)), label="does not"),
+        Patch(facecolor="none", edgecolor=DROPPED, hatch="///", label="outlier (filled: counts)"),
+        Line2D([], [], color=INK, linewidth=1.6, label="aggregate"),
+    ]
+
+
+def _draw_bars(ax: Axes, name: str) -> None:
+    """Draw the values, those that count in colour, and the aggregate as a line over them."""
+    ranks, title, _ = AGGREGATES[name]
+    values = np.sort(values_with(SHOWN))[::-1]
+    weights = ranked_range_weights(values, *ranks)
+    value = float(average_ranked_range(values, *ranks))
+    position = np.arange(1, _N + 1)
+    for i, height in zip(position, values, strict=True):
+        counts, is_outlier = weights[i - 1] > 0, i == 1
+        colour = DROPPED if is_outlier else KEPT if counts else EASY
+        ax.bar(
+            i,
+            height,
+            width=0.78,
+            facecolor=colour if counts else "none",
+            edgecolor="white" if counts and is_outlier else colour,
+            hatch="///" if is_outlier else None,
+            linewidth=0 if counts else 1.2,
+            linestyle="-" if counts else (0, (2, 1)),
+        )
+    counted = position[weights > 0]
+    ax.plot([counted[0] - 0.5, _N + 0.5], [value, value], color=INK, linewidth=1.6)
+    ax.text(_N + 0.5, value + 0.08, f"{value:.2f}", ha="right", va="bottom", color=INK)
+    ax.set_title(title, fontsize="medium", loc="left")
+    ax.set_xticks([1, 5, _N])
+    ax.set(xlim=(0.3, _N + 0.7), ylim=(0, SHOWN * 1.22))
+
+
+def _styles() -> dict[str, dict[str, Any]]:
+    """Return how the curve of each aggregate is drawn; the ranked range stands out."""
+    colours = (*(CLASS_COLOURS[i] for i in (5, 3, 1, 4, 2)), KEPT)
+    return {
+        name: {"color": colour, "linestyle": AGGREGATES[name].dashes, "marker": mark}
+        for name, colour, mark in zip(AGGREGATES, colours, MARKERS, strict=False)
+    }
+
+
+def _draw_curves(ax: Axes, curves: dict[str, Curve]) -> None:
+    """Draw each aggregate as a function of the size of the outlier."""
+    styles = _styles()
+    for name, curve in curves.items():
+        sizes = np.array(list(curve))
+        heights = np.array([row["value"] for row in curve.values()])
+        marked = np.flatnonzero(sizes % 2 == 0).tolist()
+        ax.plot(sizes, heights, **styles[name], lw=2, ms=6, markevery=marked, clip_on=False)
+        ax.annotate(
+            name,
+            (sizes[-1], heights[-1]),
+            (8, 0),
+            textcoords="offset points",
+            va="center",
+            color=INK,
+            weight="bold" if name == "ranked range" else None,
+        )
+    ax.axvline(SHOWN, color=INK, linewidth=1, linestyle=(0, (4, 3)))
+    ax.annotate(
+        "as on the left", (SHOWN, GROWN), (-4, -2), textcoords="offset points", ha="right", va="top"
+    )
+    ax.set_xlabel("size of the outlier")
+    ax.set_ylabel("aggregate")
+    ax.set_title("As the outlier grows", fontsize="medium", loc="left")
+    ax.set(xlim=(0, GROWN), ylim=(0, GROWN))
+
+
+EXPERIMENT = Experiment(
+    name="fig-illustration",
+    title="Figure 1: six aggregates of the same values, and what an outlier does to them",
+    measures=("value", "share"),
+    tasks=_tasks,
+    view=_view,
+    splits=1,
+    protocols=("ours",),
+)

@@ -1,1 +1,0 @@
-"""Lines through toy sets: figure 3 and the appendix."""

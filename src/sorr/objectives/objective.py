@@ -1,0 +1,424 @@
+"""The objective: a ranked range of the losses of a linear predictor, plus a ridge."""
+
+from __future__ import annotations
+
+import copy
+import math
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from sorr._checks import as_inverse_ridge, as_masses
+from sorr._typing import FloatArray
+from sorr.losses import Loss, get_loss, weighted_sum
+from sorr.objectives.design import Design
+from sorr.objectives.groups import Group, Groups, Rank
+
+__all__ = ["RankedRangeObjective", "subsample"]
+
+
+class RankedRangeObjective:
+    r"""The average of a ranked range of losses, plus a ridge on the coefficients.
+
+    .. math:: F(w, b) = \sum_g \frac{n_g}{n} \frac{1}{k_g - m_g}
+        \sum_{i=m_g+1}^{k_g} s^g_{[i]}(w, b) + \frac{\|w\|^2}{2 C}
+
+    :math:`s^g_{[1]} \ge s^g_{[2]} \ge \dots` are the losses of the rows of a group, sorted, and
+    :math:`n_g` is the mass of the group: its number of rows, or their total weight. Without groups
+    there is a single one, of all rows. The intercept b is not penalised. `C` is that of the
+    paper; scikit-learn's is ``C / (k - m)``, since it adds losses up instead of averaging them.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Of finite numbers. float32 is kept, everything else becomes float64.
+    y : array-like
+        The target in the encoding of the loss.
+    loss : str or Loss, default="logistic"
+        An individual loss, by name or as an object.
+    m, k : int, float, Mass, mapping or None
+        The ranks to keep, ``m + 1`` to ``k``; see `sorr.ranked.RankedRange`. With groups: a
+        fraction, which holds in each group, or a mapping from group to rank.
+    C : float, default=1.0
+        The inverse strength of the ridge; infinity leaves it out.
+    groups : array-like of shape (n_samples,), optional
+        A label for each row, such as its class: rows are ranked among those of the same label.
+    sample_weight : array-like of shape (n_samples,), optional
+        The mass of each row: a row of weight two is two copies of it.
+    fit_intercept : bool, default=True
+        Whether there is an intercept.
+    n_outputs : int, optional
+        The number of raw outputs: one for each class or label. By default as many as the target
+        has columns, or classes.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of the parameters, `theta`: (n_features + 1,) or (n_features + 1, n_outputs), the
+        intercept last.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, y = np.array([[1.0], [2.0], [-3.0]]), np.array([1, 1, 1])
+    >>> objective = RankedRangeObjective(X, y, "hinge", m=1, C=np.inf)
+    >>> objective.value(np.array([0.5, 0.0]))  # losses 0.5, 0 and 2.5: the largest is dropped
+    0.25
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: npt.ArrayLike,
+        loss: str | Loss = "logistic",
+        *,
+        m: Rank = 0,
+        k: Rank = None,
+        C: float = 1.0,
+        groups: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        fit_intercept: bool = True,
+        n_outputs: int | None = None,
+    ) -> None:
+        self.loss = get_loss(loss)
+        if not isinstance(fit_intercept, bool | np.bool_):
+            raise TypeError(f"fit_intercept={fit_intercept!r} is not a bool; needed True or False")
+        if not (n_outputs is None or isinstance(n_outputs, int | np.integer)):
+            raise TypeError(f"n_outputs={n_outputs!r} is not an int; needed a number of outputs")
+        self.design = Design(_features(X), intercept=bool(fit_intercept))
+        self.C = as_inverse_ridge(C)
+        self.y = np.asarray(self.loss.check_target(y, n_outputs), order="F")  # as raw predictions
+        n = self.design.n_samples
+        if len(self.y) != n:
+            raise ValueError(f"X has {n} rows, y {len(self.y)}; needed one target for each row")
+        self.shape = self._parameter_shape(n_outputs)
+        self.groups = Groups.of(n, m, k, groups, as_masses(sample_weight, n))
+
+    def _parameter_shape(self, n_outputs: int | None) -> tuple[int, ...]:
+        rows = self.design.n_parameters
+        if self.y.ndim == 2:
+            return (rows, self.y.shape[1])
+        if self.y.dtype.kind == "f":
+            return (rows,)
+        return (rows, int(self.y.max()) + 1 if n_outputs is None else n_outputs)
+
+    @property
+    def n_samples(self) -> int:
+        """The number of rows."""
+        return self.design.n_samples
+
+    @property
+    def n_parameters(self) -> int:
+        """The number of parameters, over all outputs."""
+        return int(np.prod(self.shape))
+
+    @property
+    def strata(self) -> npt.NDArray[Any] | None:
+        """The class of each row, or None where the target has none."""
+        return self.loss.strata(self.y)
+
+    @cached_property
+    def classes(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]] | None:
+        """The classes, and for each row the index of its own; None where the target has none."""
+        strata = self.strata
+        if strata is None:
+            return None
+        low, high = strata.min(), strata.max()
+        is_high = strata == high
+        if np.all(is_high | (strata == low)):  # two classes are told apart without sorting
+            names = np.array([low, high]) if low < high else np.array([low])
+            return names, is_high.astype(np.intp) if low < high else np.zeros(len(strata), np.intp)
+        names, index = np.unique(strata, return_inverse=True)
+        return names, index
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether losses are convex and none is dropped: then a local minimum is global."""
+        return self.loss.convex and all(group.m == 0 for group in self.groups)
+
+    # -- values and derivatives ------------------------------------------------------------------
+
+    def raw_prediction(self, theta: FloatArray) -> FloatArray:
+        """Return ``X @ coef + intercept``."""
+        return self.design.predict(theta)
+
+    def losses(self, raw: FloatArray) -> FloatArray:
+        """Return the individual losses at raw predictions."""
+        return self.loss.value(self.y, raw)
+
+    def shares(self, raw: FloatArray) -> FloatArray:
+        """Return how much each loss counts at raw predictions: F is their product plus the ridge.
+
+        Tied losses share equally, so this is a subgradient of F in the losses.
+        """
+        return self.groups.shares(self.loss.order(self.y, raw))
+
+    def dropped(self, raw: FloatArray) -> FloatArray:
+        """Return how much of the mass of each row ranks above m; ties share equally."""
+        return self.groups.dropped(self.loss.order(self.y, raw))
+
+    def ridge(self, theta: FloatArray) -> float:
+        """Return the ridge at parameters."""
+        coef = theta[: self.design.n_features].ravel()
+        with np.errstate(over="ignore"):  # no step leads there
+            return float(coef @ coef) / (2 * self.C)
+
+    def ridge_gradient(self, theta: FloatArray) -> FloatArray:
+        """Return the gradient of the ridge: zero in the intercept."""
+        gradient = theta / theta.dtype.type(self.C)
+        gradient[self.design.n_features :] = 0
+        return gradient
+
+    @cached_property
+    def ridge_diagonal(self) -> npt.NDArray[np.float64]:
+        """The second derivative of the ridge in each of the flattened parameters."""
+        diagonal = np.full(self.shape, 1 / self.C)
+        diagonal[self.design.n_features :] = 0
+        return diagonal.ravel()
+
+    def value(self, theta: FloatArray) -> float:
+        """Return F."""
+        return self.value_at(self.raw_prediction(theta), theta)
+
+    def value_at(self, raw: FloatArray, theta: FloatArray) -> float:
+        """Return F, given the raw predictions of the parameters."""
+        return self.value_and_shares_at(raw, theta)[0]
+
+    def value_and_shares_at(self, raw: FloatArray, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return F and the shares of the rows, given the raw predictions."""
+        if self.loss.orders_by_value:
+            total, shares = self.weigh(self.losses(raw))
+        else:
+            shares = self.shares(raw)
+            total = self.loss.total(self.y, raw, shares)
+        return total + self.ridge(theta), shares
+
+    def weigh(self, losses: FloatArray) -> tuple[float, FloatArray]:
+        """Return the part of F that is made of losses, and the shares of the rows."""
+        shares = self.groups.shares(losses)
+        return weighted_sum(losses, shares), shares
+
+    def evaluate(
+        self, raw: FloatArray, theta: FloatArray
+    ) -> tuple[float, FloatArray, FloatArray | None]:
+        """Return F and the shares, and the gradients of the losses if they come nearly for free."""
+        if not (raw.ndim > 1 and self.loss.orders_by_value and self.loss.has_curvature):
+            return *self.value_and_shares_at(raw, theta), None
+        losses, slopes = self.loss.value_and_gradient(self.y, raw)
+        total, shares = self.weigh(losses)
+        return total + self.ridge(theta), shares, slopes
+
+    def value_and_subgradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return F, and one of its subgradients (of Clarke, where F is not convex)."""
+        raw = self.raw_prediction(theta)
+        value, shares = self.value_and_shares_at(raw, theta)
+        return value, self.subgradient_at(raw, theta, shares)
+
+    def subgradient_at(
+        self,
+        raw: FloatArray,
+        theta: FloatArray,
+        shares: FloatArray | None = None,
+        slopes: FloatArray | None = None,
+    ) -> FloatArray:
+        """Return the subgradient, given the raw predictions, and what is known of the losses."""
+        shares = self.shares(raw) if shares is None else shares
+        if slopes is None:
+            residual = self.weighted_gradient(raw, shares)
+        else:
+            residual = slopes * shares[:, None]
+        return np.asarray(self.design.pull(residual) + self.ridge_gradient(theta))
+
+    def weighted_gradient(self, raw: FloatArray, shares: FloatArray) -> FloatArray:
+        """Return the gradient of each loss in its raw prediction, times its share."""
+        gradient = self.loss.gradient(self.y, raw)
+        return gradient * (shares if gradient.ndim == 1 else shares[:, None])
+
+    def curvature_at(self, raw: FloatArray, shares: FloatArray | None = None) -> FloatArray:
+        """Return the second derivative of F for fixed shares, as a matrix over flat parameters."""
+        shares = self.shares(raw) if shares is None else shares
+        bend = self.loss.curvature(self.y, raw)
+        bend = bend * (shares if bend.ndim == 1 else shares[:, None, None])
+        hessian = self.design.gram(bend)
+        hessian[np.diag_indices_from(hessian)] += self.ridge_diagonal
+        return hessian
+
+    # -- parts and majorisers --------------------------------------------------------------------
+
+    def convex_parts(self) -> tuple[RankedRangeObjective, RankedRangeObjective]:
+        r"""Return the two convex functions whose difference is F, as in the paper's DCA.
+
+        The first is :math:`\phi_k` with the ridge, the second :math:`\phi_m` without. Of a loss
+        that is not convex they are the sums of its own two parts.
+
+        Raises
+        ------
+        ValueError
+            If the loss is not convex and samples are ranked as well.
+        """
+        if not self.loss.convex:
+            if not self.groups.is_full:
+                raise ValueError(
+                    f"{self.loss.name} is not convex, and samples are ranked, m > 0 or k < n: that "
+                    "is no difference of two convex functions we know; needed all samples, or trim"
+                )
+            convex, tangent = self.loss.convex_parts()
+            return self._with(loss=convex), self._with(loss=tangent, C=np.inf)
+        first = self._with(groups=self.groups.with_ends("k"))
+        second = self._with(groups=self.groups.with_ends("m"), C=np.inf)
+        return first, second
+
+    def trimmed(self, raw: FloatArray) -> RankedRangeObjective:
+        r"""Return the trimming majoriser at raw predictions: convex, at least F, equal to it there.
+
+        The rows with the largest losses lose their mass, up to m in each group; of the others
+        the average of the top k - m is taken:
+
+        .. math:: \psi_{m,k}(s) = \min_{|U| = m} \phi_{k-m}(s_{-U}) \le \phi_{k-m}(s_{-U_t}).
+
+        A loss that is not convex is replaced by what majorises it.
+        """
+        groups = self.groups.trimmed(self.loss.order(self.y, raw))
+        loss, y = self.loss.majorised(self.y, raw)
+        return self._with(groups=groups, loss=loss, y=y)
+
+    def relaxed(self) -> RankedRangeObjective:
+        """Return the average of a convex relative of the loss: where to start from."""
+        return self._with(groups=self.groups.whole(), loss=self.loss.relaxed())
+
+    def smoothed(self, width: float) -> RankedRangeObjective:
+        """Return the objective with the corners of its loss rounded over that width."""
+        return self._with(loss=self.loss.smoothed(width))
+
+    def in_precision(self, dtype: npt.DTypeLike) -> RankedRangeObjective:
+        """Return the objective with its features in another precision."""
+        return self._with(design=self.design.astype(dtype))
+
+    def with_groups(self, groups: Groups) -> RankedRangeObjective:
+        """Return the objective with the rows ranked and weighed in another way."""
+        return self._with(groups=groups)
+
+    def with_ridge(self, C: float) -> RankedRangeObjective:
+        """Return the objective with another ridge."""
+        return self._with(C=as_inverse_ridge(C))
+
+    def take(self, rows: npt.NDArray[np.intp], groups: Groups) -> RankedRangeObjective:
+        """Return the objective of some of the rows, ranked as `groups` says."""
+        return self._with(design=self.design.take(rows), y=self.y[rows], groups=groups)
+
+    def _with(self, **changes: Any) -> RankedRangeObjective:
+        other = copy.copy(self)
+        if "C" in changes:
+            other.__dict__.pop("ridge_diagonal", None)
+        if changes.get("y", self.y) is not self.y:
+            other.__dict__.pop("classes", None)
+        other.__dict__.update(changes)
+        return other
+
+
+def _features(X: Any) -> Any:
+    if sparse.issparse(X):
+        X = sparse.csr_array(cast("Any", X))
+        stored = X.data
+    else:
+        X = stored = np.asarray(X)
+    if X.ndim != 2 or X.shape[0] == 0:
+        raise ValueError(
+            f"X has shape {X.shape}; needed a matrix with one row for each sample: "
+            "X.reshape(-1, 1) makes one of a single feature"
+        )
+    if stored.dtype.kind not in "fiub":
+        raise ValueError(f"X has dtype {X.dtype}; needed numbers: encode categories first")
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_finite = np.isfinite(stored.sum())  # a sum needs no memory, but it may overflow
+    if not (is_finite or np.isfinite(stored).all()):
+        raise ValueError(
+            "X holds NaN or infinity; needed finite numbers: impute or drop those rows"
+        )
+    return X if sparse.issparse(X) else np.ascontiguousarray(X)
+
+
+# -- A sample of the rows of an objective whose ranks leave room for more outliers than expected ---
+
+
+_FEWEST = 10  # rows of a class that are taken, if it has them
+
+
+def subsample(
+    objective: RankedRangeObjective,
+    size: int,
+    rng: np.random.Generator,
+    *,
+    precaution: float = 3.0,
+) -> RankedRangeObjective:
+    """Return the objective of about `size` rows, drawn from each group and class in proportion.
+
+    The ranks shrink with the mass, except that more is dropped from the top as a precaution: so
+    many standard deviations of the number of outliers a sample may hold, yet never a whole class.
+    All rows are kept, with their ranks as they are, if there are no more than `size`.
+    """
+    if objective.n_samples <= size:
+        return objective
+    every = np.arange(objective.n_samples)
+    weight = objective.groups.weight
+    chosen, groups, start = [], [], 0
+    for group in objective.groups:
+        rows = every[group.rows]
+        if weight is not None:
+            rows = rows[weight[rows] > 0]
+        classes = [rows]
+        if objective.classes is not None:
+            names, index = objective.classes
+            own = index if isinstance(group.rows, slice) and weight is None else index[rows]
+            classes = [rows[own == label] for label in range(len(names))]
+            classes = [part for part in classes if part.size]
+        share = size / objective.n_samples
+        drawn = [_draw(part, share, rng) for part in classes]
+        masses = [float(len(part) if weight is None else weight[part].sum()) for part in drawn]
+        taken = np.concatenate(drawn)
+        at = np.arange(start, start + len(taken))
+        least = min(masses) if len(masses) > 1 else math.inf
+        whole = weight is None
+        width = objective.design.n_parameters
+        groups.append(_shrunk(group, at, sum(masses), least, width, whole, precaution))
+        chosen.append(taken)
+        start += len(taken)
+    index = np.concatenate(chosen)
+    masses_taken = None if weight is None else weight[index]
+    return objective.take(index, Groups(tuple(groups), len(index), masses_taken))
+
+
+def _draw(
+    rows: npt.NDArray[np.intp], share: float, rng: np.random.Generator
+) -> npt.NDArray[np.intp]:
+    wanted = min(len(rows), max(_FEWEST, round(share * len(rows))))
+    return np.sort(rng.choice(rows, wanted, replace=False, shuffle=False))
+
+
+def _shrunk(
+    group: Group,
+    rows: npt.NDArray[np.intp],
+    mass: float,
+    least: float,
+    width: int,
+    whole: bool,
+    precaution: float,
+) -> Group:
+    """Return a group with its ranks in proportion to the mass of its sample, and a precaution."""
+    ratio = mass / group.mass
+    unit = mass / len(rows)
+    expected = group.m * ratio
+    m = expected + precaution * unit * math.sqrt(expected / unit)
+    for limit in (mass, least):
+        if limit > expected:
+            m = min(m, (expected + limit) / 2)
+    k = min(mass, max(group.k * ratio + m - expected, m + width * unit))
+    if whole:
+        m, k = float(math.floor(m)), float(math.ceil(k))
+    scale = group.scale * group.width / (k - m)
+    return group._replace(rows=rows, m=m, k=k, mass=mass, scale=scale)

@@ -1,0 +1,316 @@
+"""What every solver returns: a solution, the way to it, and a status that says what it is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from copy import copy
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy import optimize
+
+from sorr._typing import FloatArray
+from sorr.objectives import Groups, RankedRangeObjective
+from sorr.solvers.interior import solve_symmetric
+
+__all__ = [
+    "Minimum",
+    "Progress",
+    "Solution",
+    "Status",
+    "Step",
+    "as_start",
+    "constant_model",
+    "constant_weights",
+    "describe",
+    "is_constant",
+    "recounted",
+    "refuse_lost_class",
+    "tamed",
+]
+
+_ABSURD = 1e150  # a target whose square is hardly a number: a marker of something missing, no datum
+
+
+class Status(Enum):
+    """How a solver ended, with a sentence for people."""
+
+    CERTIFIED = (
+        "the convex problem of the rows that are kept is solved to the certified gap, and the last "
+        "choice of rows to drop lowered the objective by less than the tolerance, or not at all"
+    )
+    OPTIMAL = "the objective is convex, and its minimum is certified to the gap"
+    CONVERGED = "the objective stopped decreasing; no certificate was asked for or is available"
+    NOT_FIXED = (
+        "the limit of iterations was reached: the convex problem of the last trimming step is "
+        "certified, but which rows are dropped still changed: raise max_iter"
+    )
+    UNCERTIFIED = (
+        "the gap stayed above the tolerance: the objective may or may not be far from the minimum "
+        "of its convex problem; scale the columns of X, lower C (without a ridge there is no "
+        "bound), or raise tol or max_iter"
+    )
+    ITERATION_LIMIT = "the limit of iterations was reached while the objective still decreased"
+    CONSTANT_MODEL = (
+        "the best that was found is the constant model: no coefficients pay, so that every row is "
+        "predicted alike; raise k or lower m if few ranks are kept, scale the columns of X or "
+        "raise C if the ridge is strong, unless the features say nothing of the target"
+    )
+
+    @property
+    def sentence(self) -> str:
+        """What the status means, and what to do about it."""
+        return self.value
+
+
+class Step(NamedTuple):
+    """One outer step of a solver: from which start, in which phase, and what it reached."""
+
+    start: int
+    phase: str
+    objective: float
+    passes: float
+
+
+Progress: TypeAlias = Callable[[Step], None]
+
+
+class Minimum(NamedTuple):
+    """A local minimum that was found.
+
+    The lowest objective is not always the best model: a minimum that drops all of a small cluster
+    can lie below one that drops the wrong labels.
+    """
+
+    theta: FloatArray
+    objective: float
+    dropped: Mapping[Hashable, float]
+    """The mass above rank m, by class where the target has classes, else by group."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The parameters a solver found, and what is known about them.
+
+    Attributes
+    ----------
+    theta : ndarray
+        The parameters: coefficients, then the intercept if there is one.
+    objective : float
+        F at theta, over all rows, in float64.
+    gap : float
+        By how much the convex problem of the last step could be lowered at most, relative to its
+        value: certified by a dual bound on all rows. Infinite where nothing was certified. For a
+        convex objective (m = 0) it bounds the distance to the global minimum.
+    status : Status
+        How the solver ended; ``status.sentence`` says it in words.
+    fixed_point : bool
+        Whether the rows that are dropped at theta are those the last convex problem dropped.
+    passes : float
+        How often the data was read.
+    trace : tuple of Step
+        The objective after each outer step of each start.
+    minima : tuple of Minimum
+        The distinct local minima found, the lowest first.
+    row_weights : ndarray of shape (n_samples,)
+        How much each row counts in the objective at theta.
+    groups : Groups
+        How the rows are ranked: those of the objective, but for a k that followed a schedule.
+    """
+
+    theta: FloatArray
+    objective: float
+    gap: float
+    status: Status
+    fixed_point: bool
+    passes: float
+    trace: tuple[Step, ...]
+    minima: tuple[Minimum, ...]
+    row_weights: FloatArray = field(repr=False)
+    groups: Groups = field(repr=False)
+    n_features: int = field(repr=False)
+
+    @property
+    def coef(self) -> FloatArray:
+        """The coefficients, of shape (n_features,) or (n_features, n_outputs)."""
+        return self.theta[: self.n_features]
+
+    @property
+    def intercept(self) -> FloatArray:
+        """The intercept of each output: zero if there is none."""
+        if len(self.theta) > self.n_features:
+            return np.asarray(self.theta[self.n_features])
+        return np.zeros(self.theta.shape[1:])
+
+
+def describe(
+    objective: RankedRangeObjective, theta: FloatArray, raw: FloatArray, value: float | None = None
+) -> Minimum:
+    """Return a minimum with the mass that is dropped there in each class or group."""
+    dropped = objective.dropped(raw)
+    lost: dict[Hashable, float] = {}
+    for group in objective.groups:
+        share = dropped[group.rows]
+        if objective.classes is None:
+            lost[group.label] = float(share.sum())
+            continue
+        names, index = objective.classes
+        masses = np.bincount(index[group.rows], share, len(names))
+        for name, mass in zip(names.tolist(), masses.tolist(), strict=True):
+            lost[name] = lost.get(name, 0.0) + mass
+    value = objective.value_at(raw, theta) if value is None else value
+    return Minimum(theta, value, {label: round(mass, 9) for label, mass in lost.items()})
+
+
+def as_start(objective: RankedRangeObjective, theta: npt.ArrayLike | None) -> FloatArray:
+    """Return a starting point in float64: zero if none is given."""
+    if theta is None:
+        return np.zeros(objective.shape)
+    start = np.array(theta, dtype=np.float64)
+    if start.shape != objective.shape:
+        raise ValueError(
+            f"the starting point has shape {start.shape}; needed {objective.shape}: "
+            "the coefficients, then the intercept"
+        )
+    if not np.isfinite(start).all():
+        raise ValueError("the starting point holds NaN or infinity; needed finite numbers")
+    return start
+
+
+def tamed(objective: RankedRangeObjective) -> RankedRangeObjective:
+    """Return the objective with absurd targets moved to where their losses are finite.
+
+    Wherever such a row is dropped the objective is what it was; `recounted` sees to the others.
+    """
+    if objective.y.ndim > 1 or objective.y.dtype.kind != "f":
+        return objective
+    if float(np.abs(objective.y).max()) <= _ABSURD:
+        return objective
+    tame = copy(objective)
+    tame.y = np.clip(objective.y, -_ABSURD, _ABSURD)
+    return tame
+
+
+def recounted(objective: RankedRangeObjective, solution: Solution) -> Solution:
+    """Return the solution of a tamed objective as one of the objective itself.
+
+    Where an absurd target counts, what is known about the tamed objective is worth nothing.
+    """
+    if objective.y.ndim > 1 or objective.y.dtype.kind != "f":
+        return solution
+    if not solution.row_weights[np.abs(objective.y) > _ABSURD].any():
+        return solution
+    value = objective.with_groups(solution.groups).value(solution.theta)
+    return replace(solution, objective=value, gap=np.inf, status=Status.UNCERTIFIED)
+
+
+# -- Minima that are worth nothing: found before fitting, or told apart afterwards -----------------
+
+
+def refuse_lost_class(objective: RankedRangeObjective) -> None:
+    """Refuse a single class, and to drop so much that a whole class could go.
+
+    If every row of a class fits above rank m, predicting the other classes everywhere costs
+    nothing: the intercept runs away, and the infimum of the objective is that of a problem
+    without the class.
+    """
+    if objective.classes is None:
+        return
+    masses = objective.groups.masses
+    names, index = objective.classes
+    present = np.bincount(index, masses, len(names)) > 0
+    if present.sum() < 2 and objective.design.intercept:
+        raise ValueError(
+            f"all rows that count are of class {names[present][0]:g}; needed two classes or more: "
+            "with one, the intercept runs away"
+        )
+    if objective.is_convex:
+        return
+    kept = np.zeros(len(names), dtype=bool)
+    for group in objective.groups:
+        weight = None if objective.groups.weight is None else masses[group.rows]
+        mass = np.bincount(index[group.rows], weight, len(names))
+        kept |= mass > group.m * (1 + 1e-12)
+    if kept[present].all():
+        return
+    lost = int(np.flatnonzero(present & ~kept)[0])
+    size = float(masses[index == lost].sum())
+    raise ValueError(
+        f"class {names[lost]:g} has a mass of {size:g}, and m allows to drop all of it: the best "
+        "model would then ignore that class; lower m below it, rank within classes "
+        "(groups=y), or give the class more weight"
+    )
+
+
+def is_constant(objective: RankedRangeObjective, raw: FloatArray, value: float) -> bool:
+    """Tell whether a model of classes is no better than one that predicts the same for every row.
+
+    A strong ridge makes for small coefficients too; but these pay.
+    """
+    if objective.strata is None or float(np.ptp(raw, axis=0).max()) > 1e-2:
+        return False
+    if len(objective.shape) == 1:
+        constant = objective.value(constant_model(objective))
+    else:  # near enough to the best one to tell
+        alike = np.broadcast_to(raw.mean(axis=0), raw.shape)
+        constant = objective.value_at(alike, np.zeros(objective.shape))
+    return value >= constant * (1 - 1e-8)
+
+
+def constant_model(objective: RankedRangeObjective) -> FloatArray:
+    """Return the best parameters without coefficients, of an objective with one output."""
+    theta = np.zeros(objective.shape)
+    if objective.design.intercept:
+        raw = np.zeros(objective.n_samples)
+
+        def value(intercept: float) -> float:
+            return objective.value_at(raw + intercept, theta)
+
+        theta[-1] = optimize.minimize_scalar(value, bracket=(-1.0, 1.0), tol=1e-12).x
+        if value(0.0) <= value(float(theta[-1])) * (1 + 1e-12):
+            theta[-1] = 0.0
+    return theta
+
+
+def constant_weights(
+    objective: RankedRangeObjective, theta: FloatArray, max_iter: int = 15
+) -> FloatArray | None:
+    r"""Return weights that prove a constant model optimal for a convex objective, if there are any.
+
+    At a model without coefficients all losses of a class tie, so that any weights
+    :math:`0 \le v \le \omega` with the right sum in each group are subgradients; it is optimal
+    if some of them pull nowhere, :math:`\sum_i v_i a_i x_i = 0` and :math:`\sum_i v_i a_i = 0`. The
+    even weights are projected onto these conditions by a semismooth Newton method.
+    """
+    design, groups = objective.design, objective.groups
+    slopes = objective.loss.gradient(objective.y, objective.raw_prediction(theta))
+    omega, level = np.zeros(objective.n_samples), np.zeros(objective.n_samples)
+    member = np.zeros((len(groups), objective.n_samples))
+    for g, group in enumerate(groups):
+        omega[group.rows] = group.scale * groups.masses[group.rows]
+        level[group.rows] = group.width / group.mass
+        member[g, group.rows] = 1.0
+    wanted = np.array([group.scale * group.width for group in groups])
+    size = design.n_parameters
+    eta = np.zeros(size + len(groups))
+    for _ in range(max_iter):
+        part = np.clip(level + slopes * design.predict(eta[:size]) + eta[size:] @ member, 0.0, 1.0)
+        weight = omega * part
+        error = np.append(design.pull(weight * slopes), member @ weight - wanted)
+        scale = np.append(design.pull(np.abs(weight * slopes)), wanted)
+        if np.abs(error).max() <= 1e-12 * max(float(np.abs(scale).max()), 1e-300):
+            return weight
+        active = np.where((part > 0) & (part < 1), omega, 0.0)
+        M = np.zeros((len(eta), len(eta)))
+        M[:size, :size] = design.gram(active * slopes**2)
+        for g in range(len(groups)):
+            M[:size, size + g] = M[size + g, :size] = design.pull(active * slopes * member[g])
+            M[size + g, size + g] = float(active @ member[g])
+        step = solve_symmetric(M)(error)
+        if not np.isfinite(step).all():
+            return None
+        eta = eta - step
+    return None

@@ -1,0 +1,96 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+import sorr
+from sorr.auditing import variations
+from sorr.auditing.table import TableError
+from tests.auditing.tables import mixed
+
+pytest.importorskip("pandas", reason="tables are an extra")
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    """Make audits short: here it does not matter how much is tried besides the fit."""
+    for name, number in (("_RESAMPLES", 2), ("_POSITIONS", 3), ("_FOLDS", 2)):
+        monkeypatch.setattr(variations, name, number)
+
+
+def found(*arguments, **options):
+    return sorted(sorr.audit(*arguments, m=8, **options).suspects["row"])
+
+
+def test_labels_are_a_column_or_stand_apart():
+    frame = mixed()
+    X, y = frame.drop(columns="y"), frame["y"]
+    expected = found(frame, "y")
+    assert len(expected) == 8
+    assert found(X, y) == found(X, y.to_numpy()) == found(X, list(y)) == expected
+    assert found(X.set_index(np.arange(240)[::-1]), y) == expected
+
+
+def test_arrays_sparse_matrices_and_polars_will_do():
+    sparse = pytest.importorskip("scipy.sparse")
+    X, y = mixed()[["age", "noise"]].fillna(40.0).to_numpy(), mixed()["y"]
+    expected = found(X, y)
+    assert found(sparse.csr_array(X), y) == found(X.tolist(), y) == expected
+    assert found(X.astype(object), y) == expected
+    pl = pytest.importorskip("polars", reason="optional")
+    assert found(pl.DataFrame(X), pl.Series(y.to_list())) == expected
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (mixed(), mixed()["y"], "X holds the labels themselves in column y"),
+        (mixed(), [1, 2], "X has 240 rows, y 2; needed one label for each row"),
+        ([1, 2], [1, 2], r"X has shape \(2,\)"),
+        (np.empty((0, 3)), [], "0 rows have a label; needed 10 at least"),
+        (mixed(), mixed()[["y"]], r"y has shape \(240, 1\)"),
+        (mixed(), "label", "--target 'label': there is no such column"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), [1], "X has two columns a"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(X, y, message):
+    with pytest.raises(TableError, match=message):
+        sorr.audit(X, y)
+
+
+def test_another_column_of_the_name_of_the_labels_is_learned_from():
+    frame = mixed()
+    y = frame["y"].rename("age")
+    report = sorr.audit(frame.drop(columns="y"), y, m=8)
+    assert report.rows.roles.target == "age (y)"
+    assert "age" in report.rows.frame.columns
+
+
+def test_names_are_a_list_and_not_a_text():
+    with pytest.raises(TypeError, match=r"ignore='age' is a text; needed a list of names"):
+        sorr.audit(mixed(), "y", ignore="age")
+
+
+@pytest.mark.parametrize("state", [np.random.RandomState(0), np.random.default_rng(0), None])
+def test_any_source_of_random_numbers_will_do(state):
+    assert len(found(mixed(), "y", random_state=state)) == 8
+
+
+def test_numbers_of_numpy_are_numbers():
+    report = sorr.audit(mixed(), "y", m=np.int64(8))
+    assert len(report.suspects) == 8
+
+
+@pytest.mark.parametrize(
+    ("m", "message"),
+    [("0.1", "m='0.1' is no number; needed 'auto'"), (True, "m=True is no number")],
+)
+def test_what_is_no_number_of_rows_is_refused(m, message):
+    with pytest.raises(TableError, match=message):
+        sorr.audit(mixed(), "y", m=m)
+
+
+def test_lists_of_mixed_rows_keep_their_kinds():
+    X = [[float(i), "u" if i % 3 else "v"] for i in range(40)]
+    report = sorr.audit(X, ["a", "b"] * 20, m=0)
+    assert report.model[0].numeric_ == ["x0"]
+    assert report.model[0].categorical_ == ["x1"]
