@@ -7,7 +7,6 @@ import hashlib
 import io
 import os
 import sys
-import tempfile
 import warnings
 import zlib
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sorr._files import write_atomically
 from sorr.datasets.catalogue import Part
 
 __all__ = [
@@ -111,11 +111,7 @@ def keep_file(part: Part, archive: bytes) -> Path | None:
     """Put a compressed file into the cache, whole or not at all; warn if that cannot be done."""
     path = cache_folder() / f"{part.file}.gz"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-            whole = Path(folder) / path.name
-            whole.write_bytes(archive)
-            whole.replace(path)
+        return write_atomically(path, archive)
     except OSError as error:
         warnings.warn(
             f"{path} could not be written ({error}), so that it will be fetched again; name a "
@@ -123,7 +119,6 @@ def keep_file(part: Part, archive: bytes) -> Path | None:
             stacklevel=6,  # the caller of load_phoneme() and the like
         )
         return None
-    return path
 
 
 # -- Arrays from the formats in which data sets are passed on, and the one in which we keep them ---
