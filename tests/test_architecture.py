@@ -59,7 +59,7 @@ ROOMS = {
     ),
     "cli": _room("experiments auditing estimators datasets", "typer rich"),
     "__main__": _room("cli"),
-    "_checks": _room("", "numpy", "sklearn"),
+    "_checks": _room("", "numpy", "scipy sklearn"),
     "_files": _room(),
     "_typing": _room("", "numpy"),
 }

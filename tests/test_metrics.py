@@ -65,7 +65,7 @@ def slow_precision(y, scores, weight):
 @given(problems())
 def test_topk_multilabel_accuracy_is_that_of_a_slow_loop(problem):
     y, scores, k, weight = problem
-    found = topk_multilabel_accuracy(y, scores, k=k, sample_weight=weight)
+    accuracy = topk_multilabel_accuracy(y, scores, k=k, sample_weight=weight)
     assert found == pytest.approx(slow_accuracy(y, scores, k, weight), abs=1e-12)
     ones = np.ones(len(y))
     assert topk_multilabel_accuracy(y, scores, k=k) == slow_accuracy(y, scores, k, ones)
@@ -144,7 +144,7 @@ def test_rows_in_parts_are_the_rows_as_a_whole(problem):
 
     whole = figures()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(metrics, "_CHUNK", 5)
+        patch.setattr(metrics, "_CHUNK_SIZE", 5)
         assert figures() == whole
 
 
@@ -190,9 +190,9 @@ def test_topk_accuracy_is_scikit_learns_without_ties():
     rng = np.random.default_rng(1)
     scores = rng.normal(size=(300, 6))
     y = np.r_[np.arange(6), rng.integers(6, size=294)]
-    found = topk_accuracy(y, scores)
+    ours = topk_accuracy(y, scores)
     theirs = [top_k_accuracy_score(y, scores, k=k) for k in range(1, 6)]
-    np.testing.assert_allclose(found, theirs, atol=1e-12)
+    np.testing.assert_allclose(ours, theirs, atol=1e-12)
 
 
 def test_two_classes_take_the_score_of_the_second():
@@ -214,19 +214,31 @@ def test_a_million_rows_take_a_moment_and_modest_memory():
     scores = rng.random((1_000_000, 10), dtype=np.float64)
     y = sparse.csr_array(np.eye(10, dtype=bool)[rng.integers(10, size=1_000_000)])
     tracemalloc.start()
-    found = topk_multilabel_accuracy(y, scores, k=3)
+    accuracy = topk_multilabel_accuracy(y, scores, k=3)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert found == pytest.approx(0.3, abs=0.01)
+    assert accuracy == pytest.approx(0.3, abs=0.01)
     assert peak < scores.nbytes
 
 
 @pytest.mark.parametrize(
     ("call", "error", "match"),
     [
-        (lambda: topk_multilabel_accuracy([[1, 2]], [[1, 2]], k=1), ValueError, "other than 0"),
-        (lambda: topk_multilabel_accuracy([["a", "b"]], [[1, 2]], k=1), ValueError, "other than 0"),
-        (lambda: topk_multilabel_accuracy([[1, np.nan]], [[1, 2]], k=1), ValueError, "other than"),
+        (
+            lambda: topk_multilabel_accuracy([[1, 2]], [[1, 2]], k=1),
+            ValueError,
+            "holds 2; needed 0",
+        ),
+        (
+            lambda: topk_multilabel_accuracy([["a", "b"]], [[1, 2]], k=1),
+            ValueError,
+            "holds 'a'; needed",
+        ),
+        (
+            lambda: topk_multilabel_accuracy([[1, np.nan]], [[1, 2]], k=1),
+            ValueError,
+            "contains NaN",
+        ),
         (lambda: topk_multilabel_accuracy([1, 0], [[1, 2]], k=1), ValueError, "topk_accuracy"),
         (lambda: topk_multilabel_accuracy([[1, 0]], [1, 2], k=1), ValueError, "scores has shape"),
         (lambda: topk_multilabel_accuracy([[1, 0]], [[1, 2, 3]], k=1), ValueError, "same shape"),
@@ -268,7 +280,7 @@ def test_what_makes_no_sense_is_refused_with_the_way_out(call, error, match):
 
 def test_entries_stored_twice_are_added_up_and_refused():
     y = sparse.csr_matrix(([1, 1], [0, 0], [0, 2]), shape=(1, 2))
-    with pytest.raises(ValueError, match="other than 0 and 1"):
+    with pytest.raises(ValueError, match="holds 2; needed 0 and 1 only"):
         average_precision(y, [[1, 2]])
     assert y.nnz == 2  # what was given stays as it was
 

@@ -1,7 +1,7 @@
 """Arguments, checked in one place: a message says what was given, what was needed, the way out.
 
-Any room may import this file; it needs NumPy, and scikit-learn where a
-function speaks its language.
+Any room may import this file. It needs NumPy, and imports SciPy and scikit-learn only where they
+are used.
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ from sorr._typing import IntArray, Weight
 __all__ = [
     "as_count",
     "as_generator",
+    "as_indicator",
     "as_inverse_ridge",
+    "as_label_count",
     "as_masses",
     "as_seed",
     "as_whole_seed",
+    "check_binary",
     "check_choice",
     "check_flag",
     "check_limits",
@@ -107,6 +110,20 @@ def as_count(
     return count
 
 
+def as_label_count(k: object, n_labels: int, what: str = "labels", hint: str = "") -> int:
+    """Return how many labels are predicted: fewer than there are."""
+    if isinstance(k, bool | np.bool_) or not isinstance(k, Integral):
+        raise TypeError(
+            f"k={k!r} is of type {type(k).__name__}; needed a number of {what}, an int such as k=1"
+        )
+    if not 1 <= int(k) < n_labels:
+        raise ValueError(
+            f"k={k} {what} cannot be chosen among {n_labels}; needed 1 <= k < {n_labels}: with all "
+            f"of them every prediction is right{hint}"
+        )
+    return int(k)
+
+
 def check_limits(tol: object, max_iter: object) -> None:
     """Refuse a tolerance or a number of iterations that cannot be used."""
     as_count("max_iter", max_iter)
@@ -141,6 +158,51 @@ def as_masses(sample_weight: npt.ArrayLike | None, n: int) -> Weight | None:
             "needed finite weights that are not negative"
         )
     return weight
+
+
+def as_indicator(name: str, y: Any, hint: str = "") -> Any:
+    """Return an indicator of shape (n_samples, n_labels) in bool; a sparse one as a CSR array."""
+    from scipy import sparse
+
+    is_sparse = sparse.issparse(y)
+    matrix: Any = sparse.csr_array(y) if is_sparse else np.asarray(y)
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise ValueError(
+            f"{name} has shape {matrix.shape}; needed an indicator of shape (n_samples, n_labels)"
+            + hint
+        )
+    if is_sparse and not matrix.has_canonical_format:
+        matrix = matrix.copy()  # what was given stays as it is
+        matrix.sum_duplicates()
+    check_binary(name, matrix.data if is_sparse else matrix.ravel())
+    return matrix.astype(bool)
+
+
+def check_binary(name: str, entries: npt.NDArray[Any]) -> None:
+    """Refuse entries of an indicator other than 0 and 1, and name the first of them."""
+    if entries.dtype.kind == "c":
+        raise TypeError(
+            f"{name} is an indicator of numbers that are not real; needed 0 and 1: {name} != 0 "
+            "marks the entries that are not 0"
+        )
+    if entries.dtype.kind in "fiub":
+        is_binary = (entries == 0) | (entries == 1)
+    else:
+        numbers = bool | int | float | np.generic
+        is_binary = np.array([isinstance(x, numbers) and bool(x in (0, 1)) for x in entries])
+    if is_binary.all():
+        return
+    other = entries[is_binary.argmin()]
+    other = other.item() if isinstance(other, np.generic) else other
+    if isinstance(other, float) and np.isnan(other):
+        raise ValueError(
+            f"Input {name} contains NaN; needed 0 and 1 only: leave out rows without labels"
+        )
+    raise ValueError(
+        f"{name} is an indicator and holds {other!r}; needed 0 and 1 only: {name} > 0 marks "
+        "positive entries, and MultiLabelBinarizer of scikit-learn makes an indicator of names of "
+        "labels"
+    )
 
 
 def classes_of(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IntArray]:

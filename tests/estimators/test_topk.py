@@ -15,8 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sorr import TopKMultilabelClassifier
+from sorr._checks import as_label_count
 from sorr.estimators import NotConvergedWarning, TopKLinear, logistic_scores
-from sorr.estimators.topk import LabelScores, as_label_count, standardised_sum
+from sorr.estimators.topk import LabelScores, standardised_sum
 from sorr.losses import MultilabelHinge, TopKMultilabel, TopKSubset
 from sorr.metrics import topk_multilabel_accuracy
 from sorr.objectives import RankedRangeObjective

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils import check_array, column_or_1d
 
-from sorr._checks import classes_of
+from sorr._checks import as_indicator, classes_of
 from sorr._typing import BoolArray
 from sorr.losses import one_hot
 
@@ -78,7 +78,7 @@ def labels_of(y: Any) -> Labels:
     if _is_wide(array):
         names = _columns(y)
         classes = np.arange(array.shape[1]) if names is None else names
-        return Labels(_from_dense(array), classes, "indicator")
+        return Labels(as_indicator("y", array), classes, "indicator")
     classes, index = classes_of(_as_vector(array))
     return Labels(one_hot(index, len(classes)), classes, "multiclass")
 
@@ -122,7 +122,7 @@ def indicator_like(y: Any, classes: npt.NDArray[Any], kind: Kind) -> BoolArray:
                 f"y has shape {array.shape}, and the fit was given an indicator; needed an "
                 f"indicator with {len(classes)} columns"
             )
-        indicator = _from_dense(array)
+        indicator = as_indicator("y", array)
     if indicator.shape[1] != len(classes):
         raise ValueError(
             f"y has {indicator.shape[1]} columns, and the fit had {len(classes)} labels; needed "
@@ -168,50 +168,13 @@ def _as_vector(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.asarray(vector)
 
 
-def _from_dense(array: npt.NDArray[Any]) -> BoolArray:
-    _check_binary(array.ravel())
-    return array.astype(bool)
-
-
 def _from_sparse(y: Any) -> BoolArray:
-    matrix = sparse.csr_array(y)
-    if matrix.ndim != 2 or matrix.shape[0] == 0 or matrix.shape[1] < 2:
+    if y.ndim != 2 or y.shape[0] == 0 or y.shape[1] < 2:
         raise ValueError(
-            f"y is sparse and has shape {matrix.shape}; needed an indicator of shape (n_samples, "
+            f"y is sparse and has shape {y.shape}; needed an indicator of shape (n_samples, "
             "n_labels) with two labels or more: y.toarray().ravel() is one class for each row"
         )
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()  # what was given stays as it is
-        matrix.sum_duplicates()
-    _check_binary(matrix.data)
-    return np.asarray(matrix.toarray()).astype(bool)
-
-
-def _check_binary(entries: npt.NDArray[Any]) -> None:
-    """Refuse an indicator that holds anything but 0 and 1, and say what."""
-    if entries.dtype.kind == "c":
-        raise TypeError(
-            "y is an indicator of numbers that are not real; needed 0 and 1: y != 0 marks the "
-            "entries that are not 0"
-        )
-    if entries.dtype.kind in "fiub":
-        is_binary = (entries == 0) | (entries == 1)
-    else:
-        is_binary = np.array([_is_zero_or_one(entry) for entry in entries], dtype=bool)
-    if is_binary.all():
-        return
-    strange = entries[is_binary.argmin()]
-    strange = strange.item() if isinstance(strange, np.generic) else strange
-    if isinstance(strange, float) and np.isnan(strange):
-        raise ValueError("Input y contains NaN; needed 0 and 1 only: leave out rows not labelled")
-    raise ValueError(
-        f"y is an indicator and holds {strange!r}; needed 0 and 1 only: y > 0 marks positive "
-        "entries, and MultiLabelBinarizer of scikit-learn makes an indicator of names of labels"
-    )
-
-
-def _is_zero_or_one(entry: Any) -> bool:
-    return isinstance(entry, bool | int | float | np.generic) and bool(entry in (0, 1))
+    return np.asarray(as_indicator("y", y).toarray())
 
 
 def _columns(y: Any) -> npt.NDArray[Any] | None:

@@ -12,11 +12,17 @@ import numpy.typing as npt
 from scipy import linalg, optimize, sparse
 from scipy.special import softmax
 
-from sorr._checks import as_inverse_ridge, check_flag, check_limits, check_verbose
+from sorr._checks import (
+    as_inverse_ridge,
+    as_label_count,
+    check_flag,
+    check_limits,
+    check_verbose,
+)
 from sorr._typing import BoolArray, FloatArray
 from sorr.estimators.base import NotConvergedWarning, Rows, reporter
 from sorr.estimators.label_sets import Labels
-from sorr.estimators.topk import TopKLinear, as_label_count
+from sorr.estimators.topk import TopKLinear
 from sorr.losses import is_top
 from sorr.solvers import Status
 

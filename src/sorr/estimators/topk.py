@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import validate_data
 
-from sorr._checks import as_inverse_ridge, check_choice
+from sorr._checks import as_inverse_ridge, as_label_count, check_choice
 from sorr._typing import FloatArray
 from sorr.estimators.base import (
     LinearModel,
@@ -36,14 +36,13 @@ from sorr.estimators.ranked_range import (
     said_of,
 )
 from sorr.losses import Loss, MultilabelHinge, TopKMultilabel, TopKSubset, is_top
-from sorr.metrics import as_number_of_labels, topk_multilabel_accuracy
+from sorr.metrics import topk_multilabel_accuracy
 from sorr.objectives import RankedRangeObjective
 
 __all__ = [
     "LabelScores",
     "TopKLinear",
     "TopKMultilabelClassifier",
-    "as_label_count",
     "logistic_scores",
     "standardised_sum",
 ]
@@ -204,11 +203,6 @@ class TopKLinear(ClassifierMixin, LinearModel):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
-
-
-def as_label_count(k: Any, n_labels: int) -> int:
-    """Return how many labels to predict: fewer than there are."""
-    return as_number_of_labels(k, n_labels, "labels")
 
 
 # -- Top-k multi-label classification that can leave out rows labelled wrongly ---------------------
