@@ -66,7 +66,7 @@ def slow_precision(y, scores, weight):
 def test_topk_multilabel_accuracy_is_that_of_a_slow_loop(problem):
     y, scores, k, weight = problem
     accuracy = topk_multilabel_accuracy(y, scores, k=k, sample_weight=weight)
-    assert found == pytest.approx(slow_accuracy(y, scores, k, weight), abs=1e-12)
+    assert accuracy == pytest.approx(slow_accuracy(y, scores, k, weight), abs=1e-12)
     ones = np.ones(len(y))
     assert topk_multilabel_accuracy(y, scores, k=k) == slow_accuracy(y, scores, k, ones)
 
