@@ -84,7 +84,7 @@ def test_wrong_data_is_refused(data, message):
         ({"class_weight": {"maybe": 2.0}}, "'maybe', which is no class of y"),
         ({"class_weight": [1.0, 2.0]}, "needed a mapping"),
         ({"m": None}, "^m=None is of type NoneType"),
-        ({"m": 0.0}, "^m=0.0 is no share at all"),
+        ({"m": 0.0}, "^m=0.0 is not a fraction"),
         ({"verbose": "loud"}, "verbose='loud' is not an int"),
         ({"tol": -1.0, "solver": "dca"}, "needed a number above 0"),
         ({"n_starts": "all", "m": 0, "solver": "dca"}, "needed an int, 1 or more"),

@@ -163,7 +163,7 @@ def test_a_row_outside_of_every_group_counts_nothing():
             "^in group 'a': k=3 exceeds the 2 values; pass a fraction",
         ),
         ({"m": 0, "k": 7}, ValueError, "^k=7 exceeds the 6 values"),
-        ({"m": 0.0, "k": None}, ValueError, r"m=0.0 is no share at all \(m=0 drops nothing\)"),
+        ({"m": 0.0, "k": None}, ValueError, "m=0.0 is not a fraction; pass m=0 to drop nothing"),
         ({"m": {"a": 0, "b": 3}, "k": 0.5, "labels": LABELS}, ValueError, "^in group 'b': .*m < k"),
         (
             {"m": 0, "k": None, "labels": LABELS[:5]},

@@ -1,4 +1,4 @@
-"""Both ways through the room: rows cut whole, and rows narrowed first, however short they are."""
+"""Both ways through the room: rows ranked as they are, and rows narrowed first."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from unittest import mock
 
 import pytest
 
-from sorr.ranked import select as brackets_module
-from sorr.ranked import select as narrow_module
+from sorr.ranked import select
 
 
 def _every_third(values):
@@ -19,13 +18,8 @@ def _every_third(values):
 def narrowed():
     """Narrow even the shortest row, by a sample so poor that many brackets miss."""
     tiny = {"_LONG": 1, "_LONG_WEIGHTED": 1, "_CHUNK": 8, "_BLOCK": 2}
-    tiny |= {"_UNDECIDED": 0.95, "_UNDECIDED_WEIGHTED": 0.95}
-    with (
-        mock.patch.multiple(narrow_module, **tiny),
-        mock.patch.object(brackets_module, "_SIGMAS", 0.3),
-        mock.patch.object(brackets_module, "sample_of", _every_third),
-        mock.patch.object(narrow_module, "sample_of", _every_third),
-    ):
+    tiny |= {"_UNDECIDED": 0.95, "_UNDECIDED_WEIGHTED": 0.95, "_SIGMAS": 0.3}
+    with mock.patch.multiple(select, _sample_slice=_every_third, **tiny):
         yield
 
 

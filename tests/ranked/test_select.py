@@ -15,7 +15,7 @@ from sorr.ranked import (
     thresholds,
 )
 from sorr.ranked.bounds import Ends
-from sorr.ranked.select import is_long, narrow, sample_of
+from sorr.ranked.select import _sample_slice, is_long, narrow
 from tests.slow import slow
 
 N = 400_000
@@ -107,7 +107,7 @@ def test_most_of_a_long_row_is_decided_without_ranking_it():
 def test_a_bracket_that_misses_is_noticed():
     # An evenly spaced sample sees nothing but zeros here, and can only guess wrong.
     values = np.random.default_rng(5).normal(size=N)
-    values[sample_of(values)] = 0.0
+    values[_sample_slice(values)] = 0.0
     ends = Ends(N // 10, 9 * N // 10)
     assert narrow(values, ends, None) is None
     down = np.sort(values)[::-1]
@@ -126,7 +126,7 @@ def test_a_bracket_that_misses_is_noticed():
 def test_a_sample_unlike_the_row_does_no_harm(shift, ends, weighted):
     # Every sampled value lies above (or below) almost all others: each bracket misses on one side.
     values = np.random.default_rng(5).normal(size=N) - shift
-    values[sample_of(values)] += 2 * shift
+    values[_sample_slice(values)] += 2 * shift
     weight = np.ones(N) if weighted else None
     down = np.sort(values)[::-1]
     m, k = ends
@@ -141,7 +141,7 @@ def test_one_row_with_most_of_the_weight_is_no_surprise_to_the_sample():
     values = np.random.default_rng(5).normal(size=N)
     weight = np.ones(N)
     weight[12_345] = 3.0 * N
-    assert 12_345 % sample_of(values).step
+    assert 12_345 % _sample_slice(values).step
     values[12_345] = 0.25
     ends = Ends.of_mass(0.2 * N, 3.0 * N, N)
     narrowed = narrow(values, ends, weight)
@@ -167,15 +167,16 @@ def test_a_long_sum_beyond_the_largest_float_is_infinite(weighted):
 
 def test_a_row_that_would_hardly_shrink_is_cut_whole():
     values = np.zeros(N)
-    values[sample_of(values)] = np.random.default_rng(5).normal(size=len(values[sample_of(values)]))
+    sample = _sample_slice(values)
+    values[sample] = np.random.default_rng(5).normal(size=len(values[sample]))
     assert narrow(values, Ends(0, N // 2), None) is None
     assert kth_largest(values, N // 2) == 0.0
 
 
 def test_blocks_of_ties_that_only_the_sample_sees_do_not_dig_deep():
     values = np.random.default_rng(5).normal(size=N)
-    some = values[sample_of(values)]
-    values[sample_of(values)] = np.arange(len(some)) % 4
+    sample = _sample_slice(values)
+    values[sample] = np.arange(len(values[sample])) % 4
     weight = np.ones(N)
     assert kth_largest(values, N // 3, sample_weight=weight) == np.sort(values)[N - N // 3]
 

@@ -1,7 +1,7 @@
 """The ranked range: which ranks to keep, what they add up to, how much each value counts.
 
-Values along the last axis are ranked from the largest, rank 1, down. Everything else in `sorr`
-rests on the functions of this room.
+Values are ranked along the last axis; the largest has rank 1. Everything else in `sorr` builds on
+these functions.
 """
 
 from sorr.ranked.bounds import Mass, RankedRange
@@ -10,6 +10,7 @@ from sorr.ranked.reduce import (
     average_ranked_range,
     kth_largest,
     ranked_range_weights,
+    share_ties,
     sum_ranked_range,
     thresholds,
     top_sum,
@@ -23,6 +24,7 @@ __all__ = [
     "average_ranked_range",
     "kth_largest",
     "ranked_range_weights",
+    "share_ties",
     "sum_ranked_range",
     "thresholds",
     "top_sum",

@@ -1,4 +1,4 @@
-"""Which ranks to keep: the pair (m, k), given as counts or fractions, checked once."""
+"""Which ranks to keep: the pair (m, k) in counts, fractions or mass, checked and rounded here."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from sorr._checks import as_count
+
 __all__ = ["Ends", "Mass", "RankedRange"]
 
-_ROUNDING = 1e-12  # products and totals that differ by less, relatively, differ by rounding only
+_ROUNDING = 1e-12  # relative differences below this are rounding errors
+_EPSILON = float(np.finfo(np.float64).eps)
+_PAIRWISE = 64  # additions that one term goes through when NumPy sums a long array
 
 
 class Mass(float):
-    """An amount of sample weight: the unit in which ranks are counted when rows have weights.
+    """An amount of sample weight, to give a rank in units of weight.
 
-    A plain float is a fraction wherever `sorr` takes a rank. ``Mass(2.5)`` says two and a half
-    rows, and ``Mass(0.5)`` half a row.
+    A plain float is a fraction wherever `sorr` takes a rank. ``Mass(2.5)`` means two and a half
+    rows of weight one.
 
     Examples
     --------
@@ -37,19 +41,19 @@ class Mass(float):
 
 @dataclass(frozen=True, slots=True)
 class RankedRange:
-    """The ranks ``m + 1`` to ``k`` of a set of values, the largest value having rank 1.
+    """The ranks ``m + 1`` to ``k`` of a set of values. The largest value has rank 1.
 
     Parameters
     ----------
     m : int, float or Mass, default=0
         How much to drop from the top. An int is a count. A float strictly between 0 and 1 is a
-        fraction of the values, or of their total weight where they have weights.
+        fraction of the values, or of their total weight if they have weights.
     k : int, float, Mass or None, default=None
-        The last rank to keep, in the same units; None keeps down to the smallest value.
+        The last rank to keep, in the same units. None keeps everything down to the smallest value.
 
     Notes
     -----
-    ``1.0`` and ``0.0`` are refused, because each can be read as a count and as a fraction.
+    ``1.0`` and ``0.0`` raise an error, because each could be a count or a fraction.
 
     Examples
     --------
@@ -72,12 +76,12 @@ class RankedRange:
         object.__setattr__(self, "k", _check_rank("k", self.k))
         if _is_fraction(self.m) == _is_fraction(self.k) and self.m >= self.k:
             raise ValueError(
-                f"m={self.m} and k={self.k} leave no rank between them; needed m < k, "
-                "since ranks m + 1 to k are kept: lower m or raise k"
+                f"m={self.m} and k={self.k} leave no rank between them; needed m < k, because "
+                "ranks m + 1 to k are kept: lower m or raise k"
             )
 
     def __iter__(self) -> Iterator[int | float | None]:
-        """Yield m and k, to be passed on: ``sum_ranked_range(values, *ranks)``."""
+        """Yield m and k, as in ``sum_ranked_range(values, *ranks)``."""
         yield self.m
         yield self.k
 
@@ -88,7 +92,7 @@ class RankedRange:
 
     @classmethod
     def maximum(cls) -> Self:
-        """Keep rank 1 alone: the maximum, or with weights the average of a top mass of one."""
+        """Keep rank 1: the maximum, or with weights the average of the top mass of one."""
         return cls(0, 1)
 
     @classmethod
@@ -98,15 +102,13 @@ class RankedRange:
 
     @classmethod
     def top_value(cls, k: int) -> Self:
-        """Keep rank `k` alone: as a loss, a maximum that forgives k - 1 outliers."""
-        rank = _check_rank("k", k)
-        if not isinstance(rank, int):
-            raise ValueError(f"k={k} is not a count; the top-k value needs one: pass an int")
+        """Keep rank `k`: the largest value after the first k - 1."""
+        rank = as_count("k", k, what="a rank")
         return cls(rank - 1, rank)
 
     @classmethod
     def trimmed(cls, m: int | float) -> Self:
-        """Keep every rank but the first `m`: the average of the bottom n - m values."""
+        """Drop the first `m` ranks and keep the others: the average of the bottom n - m values."""
         return cls(m, None)
 
     @classmethod
@@ -115,19 +117,18 @@ class RankedRange:
 
         As in the paper, section 3: ``m = floor((n + 1) / 2) - 1`` and ``k = ceil((n + 1) / 2)``.
         """
-        if not _is_integer(n) or n < 1:
-            raise ValueError(f"n={n!r} is not a number of values; the median needs an int >= 1")
+        n = as_count("n", n, what="a number of values")
         return cls((n + 1) // 2 - 1, n // 2 + 1)
 
     def resolve(self, total: int | float) -> RankedRange:
-        """Express both ends in rows, or in mass, out of a known total.
+        """Return the range with both ends in rows or in mass, given the total.
 
         Parameters
         ----------
         total : int or float
-            An int is a number of rows: fractions become whole rows, `m` rounded down and `k`
-            rounded up, so that the range is never narrower than asked. A float is a total
-            weight: fractions become that share of it, unrounded.
+            An int is a number of rows. Fractions then become whole rows: `m` is rounded down and
+            `k` up, so that the range is never narrower than requested. A float is a total
+            weight. Fractions then become that share of it, without rounding.
 
         Returns
         -------
@@ -154,8 +155,8 @@ class RankedRange:
             k = total
         if m >= total:
             raise ValueError(
-                f"m={self.m} drops everything out of the {what}; needed less than that: "
-                "lower m, or pass a fraction such as m=0.1"
+                f"m={self.m} drops everything out of the {what}; needed a smaller m, "
+                "or a fraction such as m=0.1"
             )
         if not rows:
             m, k = Mass(m), Mass(k)
@@ -174,8 +175,9 @@ def _is_fraction(rank: object) -> bool:
 
 
 def _in_total(
-    rank: int | float, total: int | float, rounded: Callable[[float], int]
+    rank: int | float, total: int | float, rounding: Callable[[float], int]
 ) -> int | float:
+    """Return a rank in rows or mass, if it is a fraction of the total."""
     if not _is_fraction(rank):
         return rank
     share = rank * total
@@ -183,25 +185,27 @@ def _in_total(
         return share
     nearest = round(share)
     if abs(share - nearest) <= _ROUNDING * share:
-        return nearest  # 0.29 of 100 is 29, whatever the product of the two floats says
-    return rounded(share)
+        return nearest  # 0.29 of 100 is 29, although the product of the two floats is not
+    return rounding(share)
 
 
 def _check_rank(name: str, rank: object) -> int | float:
+    """Return a rank as a plain number, or raise an error with both ways to write one."""
+    is_m = name == "m"
     units = f"a count (an int, {name}=10) or a fraction strictly between 0 and 1 ({name}=0.1)"
     if isinstance(rank, bool | np.bool_) or not isinstance(
         rank, int | float | np.integer | np.floating
     ):
         raise TypeError(f"{name}={rank!r} is of type {type(rank).__name__}; needed {units}")
-    smallest = 1 if name == "k" else 0
     if isinstance(rank, int | np.integer):
+        smallest = 0 if is_m else 1
         if rank < smallest:
             raise ValueError(f"{name}={rank} is too small; needed {name} >= {smallest}, as {units}")
         return int(rank)
     if isinstance(rank, Mass):
-        if not 0 <= rank < math.inf or (name == "k" and not rank > 0):
-            bound = "positive" if name == "k" else "not negative"
-            raise ValueError(f"{name}={rank} is not a mass; needed one that is finite and {bound}")
+        if not 0 <= rank < math.inf or (not is_m and not rank > 0):
+            bound = "not negative" if is_m else "positive"
+            raise ValueError(f"{name}={rank} is not a mass; needed a finite one that is {bound}")
         return rank
     rank = float(str(rank))  # the float32 nearest to 0.1 means 0.1
     if 0 < rank < 1:
@@ -209,34 +213,23 @@ def _check_rank(name: str, rank: object) -> int | float:
     if math.isnan(rank):
         problem = "is not a number"
     elif rank == 0:
-        way_out = "m=0 drops nothing" if name == "m" else "k=1 keeps the largest value"
-        problem = f"is no share at all ({way_out})"
+        way_out = "m=0 to drop nothing" if is_m else "k=1 to keep the largest value"
+        problem = f"is not a fraction; pass {way_out}"
     elif rank == 1:
-        way_out = (
-            "m=1 drops one value, m=0.99 nearly all"
-            if name == "m"
-            else "k=1 keeps one value, k=None keeps all"
-        )
+        way_out = "m=1 drops one value" if is_m else "k=1 keeps one value, k=None keeps all"
         problem = f"can be read as one value and as all values ({way_out})"
     elif rank < 0:
         problem = "is negative"
     else:
-        problem = f"is neither (Mass({rank:g}) would be an amount of weight)"
+        problem = f"is not a fraction (Mass({rank:g}) is an amount of weight)"
     raise ValueError(f"{name}={rank} {problem}; needed {units}")
 
 
-# -- What this room passes around: arrays by name, and the two ends of a range ---------------------
-
-
-_EPSILON = float(np.finfo(np.float64).eps)
-_PAIRWISE = 64  # additions that lie on the way of one term when NumPy adds up many
-
-
 class Ends(NamedTuple):
-    """The ends of a range within one row: in values, or in mass where the row has weights.
+    """The ends of a range within one row of values: counts, or mass if the row has weights.
 
-    Masses are sums of floats: ten weights of 0.1 are not quite one. The units say how far off
-    one addition may be at either end, so that what differs by rounding only is taken as equal.
+    Masses are sums of floats: ten weights of 0.1 are not quite one. A unit is the error of one
+    addition at that end, so that differences due to rounding are taken as equal.
     """
 
     m: int | float
@@ -245,11 +238,11 @@ class Ends(NamedTuple):
     k_unit: float = 0.0
 
     def slacks(self, additions: int = 0) -> tuple[float, float]:
-        """Return by how much a sum may miss either end, if so many terms are added one by one."""
+        """Return the rounding error of a sum at either end, for a number of single additions."""
         return self.m_unit * (_PAIRWISE + additions), self.k_unit * (_PAIRWISE + additions)
 
     @classmethod
     def of_mass(cls, m: float, k: float, n: int) -> Self:
         """Return the ends of a range of mass in a row of `n` values."""
-        widest = (k - m) / (4 * (_PAIRWISE + n))  # so that no sum is taken to be at both ends
+        widest = (k - m) / (4 * (_PAIRWISE + n))  # no sum may be taken as equal to both ends
         return cls(m, k, min(_EPSILON * m, widest), min(_EPSILON * k, widest))

@@ -1,4 +1,4 @@
-"""A ranked range reduced to numbers: sums and averages, and the values at its two ends."""
+"""What a ranked range adds up to, the values at its ends, and how much each value counts."""
 
 from __future__ import annotations
 
@@ -12,33 +12,36 @@ import numpy.typing as npt
 from sorr._typing import BoolArray, FloatArray, Weight
 from sorr.ranked.bounds import Ends, RankedRange
 from sorr.ranked.select import (
-    extremes,
+    find_extremes,
+    find_kth,
     is_long,
-    kept_segments,
-    kept_slice,
-    kth,
     merge_block,
     merge_blocks,
     narrow,
+    select_segments,
+    select_slice,
 )
 
 __all__ = [
     "Thresholds",
+    "as_scalar",
     "as_values",
     "average_ranked_range",
     "kth_largest",
     "map_rows",
-    "plain",
     "ranked_range_weights",
     "refuse_nan",
+    "share_ties",
     "sum_ranked_range",
     "thresholds",
     "top_sum",
 ]
 
+Kernel: TypeAlias = Callable[[FloatArray, Ends, Weight | None], FloatArray]
+
 
 class Thresholds(NamedTuple):
-    r"""The values at the two ends of a ranked range, as in Theorem 1 of the paper."""
+    """The values at the two ends of a ranked range, as in Theorem 1 of the paper."""
 
     upper: float | FloatArray
     r"""The value at rank m, :math:`\hat\lambda`; infinite when m is 0."""
@@ -54,17 +57,17 @@ def sum_ranked_range(
     *,
     sample_weight: npt.ArrayLike | None = None,
 ) -> float | FloatArray:
-    r"""Sum the values ranked ``m + 1`` to ``k``, the largest having rank 1.
+    r"""Sum the values ranked ``m + 1`` to ``k``. The largest value has rank 1.
 
     .. math:: \psi_{m,k}(s) = \sum_{i=m+1}^{k} s_{[i]}, \quad s_{[1]} \ge \dots \ge s_{[n]}
 
     Parameters
     ----------
     values : array-like of shape (..., n)
-        Individual losses in any order, without NaN. Infinite values are allowed, and leave the
-        sum finite as long as they rank above `m` (or below `k`).
+        Individual losses in any order, without NaN. Infinite values are allowed. The sum stays
+        finite if they are dropped: above rank `m` or below rank `k`.
     m, k : int, float or Mass
-        The ranks to keep. An int is a count, a float strictly between 0 and 1 a fraction, and
+        The ranks to keep. An int is a count, a float strictly between 0 and 1 is a fraction, and
         ``k=None`` means all; see `RankedRange`.
     sample_weight : array-like of shape (n,) or (..., n), optional
         The mass of each value: a value of weight 2 counts as two copies of it. Ranks are then
@@ -76,8 +79,8 @@ def sum_ranked_range(
 
     Notes
     -----
-    The slice is summed directly. Subtracting two top sums would let one huge discarded loss
-    erase the digits of the losses that are kept.
+    The kept values are summed directly. A difference of two top sums would lose their digits if
+    one dropped value is huge.
 
     Examples
     --------
@@ -86,7 +89,7 @@ def sum_ranked_range(
     >>> sum_ranked_range([0.1, 0.2, 0.3, float("inf")], m=1, k=3)
     0.5
     """
-    return plain(map_rows(_sum, values, m, k, sample_weight, finds_nan=True))
+    return as_scalar(map_rows(_sum, values, m, k, sample_weight, finds_nan=True))
 
 
 def average_ranked_range(
@@ -96,9 +99,9 @@ def average_ranked_range(
     *,
     sample_weight: npt.ArrayLike | None = None,
 ) -> float | FloatArray:
-    r"""Average the values ranked ``m + 1`` to ``k``: the sum divided by ``k - m``.
+    """Average the values ranked ``m + 1`` to ``k``: the sum divided by ``k - m``.
 
-    The AoRR loss of the paper.
+    This is the AoRR loss of the paper.
 
     Parameters
     ----------
@@ -120,7 +123,7 @@ def average_ranked_range(
     >>> average_ranked_range([4.0, 1.0, 3.0, 2.0], m=0.25, sample_weight=[1, 1, 1, 1])
     2.0
     """
-    return plain(map_rows(_average, values, m, k, sample_weight, finds_nan=True))
+    return as_scalar(map_rows(_average, values, m, k, sample_weight, finds_nan=True))
 
 
 def top_sum(
@@ -136,7 +139,7 @@ def top_sum(
     values : array-like of shape (..., n)
         Individual losses in any order, without NaN.
     k : int, float, Mass or None
-        How many to add up; see `RankedRange`.
+        How many values to sum; see `RankedRange`.
     sample_weight : array-like of shape (n,) or (..., n), optional
         The mass of each value, as in `sum_ranked_range`.
 
@@ -160,8 +163,8 @@ def kth_largest(
 ) -> float | FloatArray:
     r"""Return the value at rank `k`, :math:`s_{[k]}`.
 
-    With weights it is the value whose segment holds the mass just before `k`, when the values
-    are laid end to end from the largest down.
+    With weights, think of the values as segments as long as their weights, laid end to end from
+    the largest down. The result is the value of the segment that ends at mass `k` or contains it.
 
     Parameters
     ----------
@@ -183,7 +186,7 @@ def kth_largest(
     >>> kth_largest([4.0, 1.0, 3.0, 2.0], k=2, sample_weight=[2, 1, 1, 1])
     4.0
     """
-    return plain(map_rows(_kth, values, 0, k, sample_weight))
+    return as_scalar(map_rows(_kth, values, 0, k, sample_weight))
 
 
 def thresholds(
@@ -214,64 +217,7 @@ def thresholds(
     Thresholds(upper=4.0, lower=2.0)
     """
     pair = map_rows(_both_ends, values, m, k, sample_weight)
-    return Thresholds(plain(pair[..., 0]), plain(pair[..., 1]))
-
-
-def _sum(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArray:
-    if values.ndim == 1 and is_long(values, weight):
-        if weight is None:
-            narrowed = narrow(values, ends, None, summand=values)
-            if narrowed is None or math.isnan(narrowed.inside_sum):
-                refuse_nan(values)
-        else:
-            refuse_nan(values)
-            values, weight = merge_blocks(values, weight)
-            narrowed = narrow(values, ends, weight, summand=_product(values, weight))
-        if narrowed is not None:
-            rest = _sum(narrowed.values, narrowed.ends, narrowed.weight)
-            return np.asarray(narrowed.inside_sum + rest)
-    if weight is None:
-        kept = kept_slice(values, ends)
-    else:
-        ordered, mass = kept_segments(values, ends, weight)
-        kept = _product(ordered, mass)
-    with np.errstate(over="ignore"):  # beyond the largest float, a sum is infinite
-        return np.asarray(kept.sum(axis=-1, dtype=np.float64))
-
-
-def _product(values: FloatArray, mass: Weight) -> FloatArray:
-    with np.errstate(invalid="ignore", over="ignore"):
-        product = values * mass
-        if np.isnan(product.sum()):
-            product[mass == 0] = 0.0  # an infinite value without mass adds nothing
-    return product
-
-
-def _average(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArray:
-    return np.asarray(_sum(values, ends, weight) / (ends.k - ends.m))
-
-
-def _kth(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArray:
-    ends = ends._replace(m=0, m_unit=0.0)
-    if values.ndim == 1 and is_long(values, weight):
-        if weight is not None:
-            values, weight = merge_blocks(values, weight)
-        narrowed = narrow(values, ends, weight)
-        if narrowed is not None and narrowed.ends.k > ends.slacks()[1]:
-            return _kth(narrowed.values, narrowed.ends, narrowed.weight)
-    return kth(values, ends, weight)
-
-
-def _both_ends(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArray:
-    lower = _kth(values, ends, weight)
-    if ends.m == 0:
-        upper = np.full_like(lower, np.inf)
-    else:
-        upper = _kth(values, Ends(0, ends.m, 0.0, ends.m_unit), weight)
-    return np.stack([upper, lower], axis=-1)
-
-
-# -- How much each value counts in a ranked range: the tie rule, written once ----------------------
+    return Thresholds(as_scalar(pair[..., 0]), as_scalar(pair[..., 1]))
 
 
 def ranked_range_weights(
@@ -283,10 +229,10 @@ def ranked_range_weights(
 ) -> FloatArray:
     r"""Return the share of each value in the ranked range; the shares add up to ``k - m``.
 
-    A value inside the range counts with its whole weight (one, unless `sample_weight` is given),
-    a value outside with zero. Values tied at an end of the range share what the range takes of
-    them, each in proportion to its weight: the mean over all ways to break the tie. The result
-    is a subgradient of the sum with respect to the values,
+    A value inside the range counts with its full weight (one, unless `sample_weight` is given), a
+    value outside with zero. If values are tied at an end of the range, each counts with the same
+    part of its weight: the mean over all ways to break the tie. The result is a subgradient of
+    the sum with respect to the values,
 
     .. math:: \psi_{m,k}(s) = \sum_i v_i s_i, \qquad v \in \partial \psi_{m,k}(s),
 
@@ -314,12 +260,69 @@ def ranked_range_weights(
     return map_rows(_weights, values, m, k, sample_weight)
 
 
+# -- Kernels: one row, or several short ones under the same weight --------------------------------
+
+
+def _sum(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArray:
+    if values.ndim == 1 and is_long(values, weight):
+        if weight is None:
+            narrowed = narrow(values, ends, None, summand=values)
+            if narrowed is None or math.isnan(narrowed.inside_sum):
+                refuse_nan(values)
+        else:
+            refuse_nan(values)
+            values, weight = merge_blocks(values, weight)
+            narrowed = narrow(values, ends, weight, summand=_product(values, weight))
+        if narrowed is not None:
+            rest = _sum(narrowed.values, narrowed.ends, narrowed.weight)
+            return np.asarray(narrowed.inside_sum + rest)
+    if weight is None:
+        kept = select_slice(values, ends)
+    else:
+        ordered, mass = select_segments(values, ends, weight)
+        kept = _product(ordered, mass)
+    with np.errstate(over="ignore"):  # a sum beyond the largest float is infinite
+        return np.asarray(kept.sum(axis=-1, dtype=np.float64))
+
+
+def _product(values: FloatArray, mass: Weight) -> FloatArray:
+    with np.errstate(invalid="ignore", over="ignore"):
+        product = values * mass
+        if np.isnan(product.sum()):
+            product[mass == 0] = 0.0  # an infinite value without mass adds nothing
+    return product
+
+
+def _average(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArray:
+    return np.asarray(_sum(values, ends, weight) / (ends.k - ends.m))
+
+
+def _kth(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArray:
+    ends = ends._replace(m=0, m_unit=0.0)
+    if values.ndim == 1 and is_long(values, weight):
+        if weight is not None:
+            values, weight = merge_blocks(values, weight)
+        narrowed = narrow(values, ends, weight)
+        if narrowed is not None and narrowed.ends.k > ends.slacks()[1]:
+            return _kth(narrowed.values, narrowed.ends, narrowed.weight)
+    return find_kth(values, ends, weight)
+
+
+def _both_ends(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArray:
+    lower = _kth(values, ends, weight)
+    if ends.m == 0:
+        upper = np.full_like(lower, np.inf)
+    else:
+        upper = _kth(values, Ends(0, ends.m, 0.0, ends.m_unit), weight)
+    return np.stack([upper, lower], axis=-1)
+
+
 def _weights(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArray:
     if values.ndim == 1 and is_long(values, weight):
         if weight is not None and (merged := merge_block(values, weight)):
             inner = _weights(merged.values, ends, merged.weight)
             mass, rows = merged.weight[-1], merged.rows
-            del merged  # two arrays that are not needed any more
+            del merged  # frees two arrays
             shares = np.multiply(weight, inner[-1] / mass if mass > 0 else 0, dtype=values.dtype)
             shares[rows] = inner[:-1]
             return shares
@@ -330,7 +333,7 @@ def _weights(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArra
                 shares *= weight
             shares[narrowed.rows] = _weights(narrowed.values, narrowed.ends, narrowed.weight)
             return shares
-    largest, smallest = extremes(values, ends, weight)
+    largest, smallest = find_extremes(values, ends, weight)
     inside = np.ones(values.shape, dtype=bool)
     if largest is not None:
         inside &= values < largest[..., None]
@@ -338,41 +341,47 @@ def _weights(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArra
         inside &= values > smallest[..., None]
     shares = inside.astype(values.dtype)
     if largest is not None:
-        _share_ties(shares, values, largest, ends, weight)
-        if smallest is not None:  # a block of ties that holds both ends of the range counts once
+        _add_ties(shares, values, largest, ends, weight)
+        if smallest is not None:  # a block of ties at both ends of the range counts once
             smallest = np.where(smallest < largest, smallest, np.nan)
     if smallest is not None:
-        _share_ties(shares, values, smallest, ends, weight)
+        _add_ties(shares, values, smallest, ends, weight)
     if weight is not None:
         shares *= weight
     return shares
 
 
-def _share_ties(
+def _add_ties(
     shares: FloatArray, values: FloatArray, end: FloatArray, ends: Ends, weight: Weight | None
 ) -> None:
-    """Share what the range takes of the values equal to `end` evenly among them."""
+    """Fill in the shares of the values that are equal to `end`."""
     tied = values == end[..., None]
-    larger, mass = _mass(values > end[..., None], weight), _mass(tied, weight)
-    kept = np.minimum(ends.k, larger + mass) - np.maximum(ends.m, larger)
-    share = np.clip(kept / np.where(mass > 0, mass, 1), 0, 1)
+    share = share_ties(_mass(values > end[..., None], weight), _mass(tied, weight), ends.m, ends.k)
     if values.ndim == 1:
-        shares[np.flatnonzero(tied)] = share  # where few are tied, this is all but free
+        shares[np.flatnonzero(tied)] = share  # fast where few are tied
     else:
         shares += (tied * share[..., None]).astype(values.dtype, copy=False)
+
+
+def share_ties(
+    larger: FloatArray, tied: FloatArray, m: float | FloatArray, k: float | FloatArray
+) -> FloatArray:
+    """Return which part of tied values ranks m + 1 to k hold: the tie rule.
+
+    The values tie with a total mass of `tied`, and have a mass of `larger` above them.
+    """
+    kept = np.minimum(k, larger + tied) - np.maximum(m, larger)
+    return np.asarray(np.clip(kept / np.where(tied > 0, tied, 1), 0, 1))
 
 
 def _mass(mask: BoolArray, weight: Weight | None) -> FloatArray:
     if weight is None and mask.ndim == 1:
         return np.asarray(np.count_nonzero(mask))
-    # A product adds up many short rows ten times faster than a sum along the axis.
+    # For many short rows a product is ten times faster than a sum along the axis.
     return np.asarray(mask @ (np.ones(mask.shape[-1]) if weight is None else weight))
 
 
-# -- Arguments of this room, checked: rows of values, the ranks to keep, weights that are masses ---
-
-
-Kernel: TypeAlias = Callable[[FloatArray, Ends, Weight | None], FloatArray]
+# -- Arguments: rows of values, ranks, weights -----------------------------------------------------
 
 
 def map_rows(
@@ -386,9 +395,9 @@ def map_rows(
 ) -> FloatArray:
     """Check the arguments, express the ranks in rows or in mass, and apply `kernel` to every row.
 
-    The kernel takes short rows all at once, under one shared weight. Long rows, and rows with
-    weights of their own (hence with a total of their own), are passed one by one. With
-    `finds_nan`, the kernel looks for NaN in a single long row by itself.
+    The kernel gets all short rows at once if they share one weight. Long rows, and rows with
+    different weights, go one by one. With `finds_nan`, the kernel itself looks for NaN in a
+    single long row.
     """
     array = as_values(values)
     ranks = RankedRange(m, k)
@@ -411,19 +420,19 @@ def _apply(
     m, k = ranks.m, ranks.k
     assert k is not None
     if weight is None and (m % 1 or k % 1):
-        weight = np.ones(values.shape[-1])  # parts of a value are a matter of mass
+        weight = np.ones(values.shape[-1])  # values count in part: ranks are masses
     if weight is None:
         return kernel(values, Ends(int(m), int(k)), None)
     return kernel(values, Ends.of_mass(m, k, values.shape[-1]), weight)
 
 
-def plain(result: FloatArray) -> float | FloatArray:
-    """Return what one row gives as a plain number."""
+def as_scalar(result: FloatArray) -> float | FloatArray:
+    """Return the result of a single row as a float."""
     return float(result) if result.ndim == 0 else result
 
 
 def as_values(values: npt.ArrayLike) -> FloatArray:
-    """Return `values` as float32 (if they are) or float64, refusing empty rows."""
+    """Return the values as float64, or float32 if they are; empty rows raise an error."""
     array = np.asarray(values)
     if array.dtype != np.float32:
         if array.dtype.kind not in "fiub":
@@ -437,9 +446,9 @@ def as_values(values: npt.ArrayLike) -> FloatArray:
 
 
 def refuse_nan(values: FloatArray) -> None:
-    """Raise an error that tells where the first NaN is."""
+    """Raise an error if there is a NaN; it names the first position."""
     if np.isnan(values.min()):
-        _refuse("values are NaN", np.isnan(values), "drop or repair them first")
+        _refuse("values are NaN", np.isnan(values), "drop or correct them first")
 
 
 def _as_weight(sample_weight: npt.ArrayLike, shape: tuple[int, ...]) -> Weight:
@@ -465,7 +474,7 @@ def _total(weight: Weight) -> float:
     return total
 
 
-def _refuse(what: str, wrong: npt.NDArray[np.bool_], way_out: str) -> None:
+def _refuse(what: str, wrong: BoolArray, way_out: str) -> None:
     first = np.unravel_index(int(wrong.argmax()), wrong.shape)
     position = ", ".join(str(int(index)) for index in first)
     raise ValueError(

@@ -1,9 +1,11 @@
 """Which values of a row rank from m + 1 to k: by partition, or by sorting if they have weights.
 
-At most two single-cut partitions, one after the other: one call with two cuts is slower than a
-full sort. The negative values are partitioned, because NumPy's partition degrades (to several
-times the time of a sort) where the rank falls into a block of equal values, unless that block is
-the largest: and the block that losses have, if any, is their smallest value, zero.
+A row needs at most two partitions with one cut each: one call with two cuts is slower than a full
+sort. The negative values are partitioned. NumPy's partition takes several times as long as a sort
+if the rank falls into a block of equal values, except at the upper end. Losses often have such a
+block: their smallest value, zero.
+
+Long rows are first narrowed to the values near the ends of the range, in a few passes.
 """
 
 from __future__ import annotations
@@ -12,29 +14,32 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from sorr._typing import BoolArray, FloatArray, Weight
+from sorr._typing import BoolArray, FloatArray, IntArray, Weight
 from sorr.ranked.bounds import Ends
 
 __all__ = [
-    "Brackets",
-    "Merged",
-    "Narrowed",
-    "enclose",
-    "extremes",
+    "find_extremes",
+    "find_kth",
     "is_long",
-    "kept_segments",
-    "kept_slice",
-    "kth",
     "merge_block",
     "merge_blocks",
     "narrow",
-    "sample_of",
+    "select_segments",
+    "select_slice",
 ]
 
+_LONG = 1 << 15  # length from which narrowing is faster than partitions
+_LONG_WEIGHTED = 1 << 13  # length from which narrowing is faster than a sort
+_CHUNK = 1 << 18  # values per pass: temporary arrays stay in the cache
+_COMMON = 0.2  # share of a row from which equal values are merged
+_BLOCK = 1 << 10  # values per partial sum: sums of sums keep the rounding error small
+_UNDECIDED = 0.3  # share of a row near the ends from which narrowing does not pay
+_UNDECIDED_WEIGHTED = 0.5  # the same, compared with a sort
+_SIGMAS = 2.5  # half width of a bracket: about one in a hundred misses its rank
 
-def kept_slice(values: FloatArray, ends: Ends) -> FloatArray:
+
+def select_slice(values: FloatArray, ends: Ends) -> FloatArray:
     """Return the values at ranks m + 1 to k of each row, in no particular order."""
     m, k = int(ends.m), int(ends.k)
     if m >= k:
@@ -50,18 +55,18 @@ def kept_slice(values: FloatArray, ends: Ends) -> FloatArray:
     return np.asarray(-negative[..., m:k])  # not in place: NumPy 2.4 negates strided views wrongly
 
 
-def kept_segments(values: FloatArray, ends: Ends, weight: Weight) -> tuple[FloatArray, Weight]:
-    """Return each row in descending order, and how much of the mass of each value is kept.
+def select_segments(values: FloatArray, ends: Ends, weight: Weight) -> tuple[FloatArray, Weight]:
+    """Return each row in descending order, and the kept mass of each value.
 
-    Laid end to end, the values are segments as long as their weights; kept is the stretch from
-    mass m to mass k.
+    Laid end to end, the values are segments as long as their weights. The part from mass m to
+    mass k is kept.
     """
     order = np.argsort(-values, axis=-1)
     edges = weight[order]
     np.cumsum(edges, axis=-1, out=edges)
     m_slack, k_slack = ends.slacks(values.shape[-1])
-    # A sliver between an end and the edge of a segment is rounding: it must not pull a discarded
-    # value, perhaps an infinite one, back into the range.
+    # A tiny distance between an end and the edge of a segment is a rounding error. It must not
+    # bring a dropped value, perhaps an infinite one, back into the range.
     edges[(edges >= ends.m - m_slack) & (edges <= ends.m + m_slack)] = ends.m
     edges[(edges >= ends.k - k_slack) & (edges <= ends.k + k_slack)] = ends.k
     np.clip(edges, ends.m, ends.k, out=edges)
@@ -69,10 +74,10 @@ def kept_segments(values: FloatArray, ends: Ends, weight: Weight) -> tuple[Float
     return np.take_along_axis(values, order, axis=-1), kept
 
 
-def kth(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArray:
+def find_kth(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArray:
     """Return the value at rank k of each row."""
     if weight is not None:
-        ordered, mass = kept_segments(values, ends, weight)
+        ordered, mass = select_segments(values, ends, weight)
         return _pick(ordered, _last(mass > 0))
     k = int(ends.k)
     negative = -values
@@ -80,12 +85,12 @@ def kth(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArray:
     return np.asarray(-negative[..., k - 1])
 
 
-def extremes(
+def find_extremes(
     values: FloatArray, ends: Ends, weight: Weight | None
 ) -> tuple[FloatArray | None, FloatArray | None]:
-    """Return the largest and the smallest value kept in each row.
+    """Return the largest and the smallest kept value of each row.
 
-    None stands for an end that cuts nothing off, NaN for rows of which nothing is kept.
+    An end that drops nothing is None. A row of which nothing is kept has NaN.
     """
     if values.shape[-1] == 0 or ends.k <= ends.m:
         nothing = np.full(values.shape[:-1], np.nan)
@@ -101,74 +106,65 @@ def extremes(
             negative[..., :k].partition(m, axis=-1)
             largest = -negative[..., m]
         return largest, smallest
-    ordered, mass = kept_segments(values, ends, weight)
+    ordered, mass = select_segments(values, ends, weight)
     kept = mass > 0
-    some = kept.any(axis=-1)
-    largest = np.where(some, _pick(ordered, np.argmax(kept, axis=-1)), np.nan)
-    smallest = np.where(some, _pick(ordered, _last(kept)), np.nan)
+    any_kept = kept.any(axis=-1)
+    largest = np.where(any_kept, _pick(ordered, np.argmax(kept, axis=-1)), np.nan)
+    smallest = np.where(any_kept, _pick(ordered, _last(kept)), np.nan)
     return largest if ends.m > 0 else None, smallest
 
 
-def _last(kept: BoolArray) -> npt.NDArray[np.intp]:
+def _last(kept: BoolArray) -> IntArray:
     return np.asarray(kept.shape[-1] - 1 - np.argmax(kept[..., ::-1], axis=-1))
 
 
-def _pick(rows: FloatArray, index: npt.NDArray[np.intp]) -> FloatArray:
+def _pick(rows: FloatArray, index: IntArray) -> FloatArray:
     return np.asarray(np.take_along_axis(rows, np.expand_dims(index, -1), axis=-1)[..., 0])
 
 
-# -- Long rows, cut down to short ones in a few passes and without sorting -------------------------
-
-
-_LONG = 1 << 15  # below, the passes over a row cost more than the partitions they save
-_LONG_WEIGHTED = 1 << 13  # the same against a sort
-_CHUNK = 1 << 18  # values looked at in one go: what is computed on the way stays in the cache
-_COMMON = 0.2  # a value that takes this share of a row is worth merging
-_BLOCK = 1 << 10  # values added up in one go: sums of sums keep the rounding error small
-_UNDECIDED = 0.3  # if more of the row would stay near an end, as in a block of ties: cut it whole
-_UNDECIDED_WEIGHTED = 0.5  # the same against a sort
+# -- Long rows: most values are decided without ranking them ---------------------------------------
 
 
 class Narrowed(NamedTuple):
-    """The values near an end of the range, which are left to be ranked, and their own ends.
+    """The values near an end of the range, which are still to be ranked, and their own ends.
 
-    The range holds what is surely inside, and of the near values those between `ends`. Which
-    rows the near values come from is told where shares are asked for.
+    The range holds the values that are certainly inside, and the near values between `ends`.
+    `rows` are the positions of the near values, if shares are computed.
     """
 
     values: FloatArray
     weight: Weight | None
     ends: Ends
     inside_sum: float
-    rows: npt.NDArray[np.intp] | None
+    rows: IntArray | None
 
 
 class Merged(NamedTuple):
-    """A row in which all but `rows` have become one value with all their mass, the last one."""
+    """A row in which all values except `rows` are merged into one, the last, with their mass."""
 
     values: FloatArray
     weight: Weight
-    rows: npt.NDArray[np.intp]
+    rows: IntArray
 
 
 def is_long(values: FloatArray, weight: Weight | None) -> bool:
-    """Tell whether narrowing pays for rows of this length."""
+    """Return whether rows of this length are narrowed."""
     length: int = values.shape[-1]
     return length >= (_LONG if weight is None else _LONG_WEIGHTED)
 
 
 def merge_block(values: FloatArray, weight: Weight) -> Merged | None:
-    """Turn the commonest value of a row, if it is common, into a single one of all its mass.
+    """Merge the most frequent value of a row, if it is frequent, into one with all its mass.
 
-    Hinge losses have such a block, their zeros, which no bracket can split.
+    The zeros of hinge losses are such a block, which no bracket can split.
     """
-    found, counts = np.unique(values[sample_of(values)], return_counts=True)
+    distinct, counts = np.unique(values[_sample_slice(values)], return_counts=True)
     if counts.max() < _COMMON * counts.sum():
         return None
-    common = found[counts.argmax()]
+    common = distinct[counts.argmax()]
     tied = values == common
     if np.count_nonzero(tied) < _COMMON / 2 * len(values) or np.count_nonzero(tied) < 2:
-        return None  # common in the sample only
+        return None  # frequent in the sample only
     mass = _sum_where(weight, tied, np.empty(_CHUNK // 2))
     rows = np.flatnonzero(np.logical_not(tied, out=tied))
     merged = np.full(len(rows) + 1, common)
@@ -179,7 +175,7 @@ def merge_block(values: FloatArray, weight: Weight) -> Merged | None:
 
 
 def merge_blocks(values: FloatArray, weight: Weight) -> tuple[FloatArray, Weight]:
-    """Merge the common values of a row, one after the other."""
+    """Merge all frequent values of a row."""
     while is_long(values, weight) and (merged := merge_block(values, weight)):
         values, weight = merged.values, merged.weight
     return values, weight
@@ -193,13 +189,13 @@ def narrow(
     summand: FloatArray | None = None,
     shares: FloatArray | None = None,
 ) -> Narrowed | None:
-    """Split one row into what is surely inside the range, near an end of it, and outside.
+    """Split one row into values certainly inside the range, near an end of it, and outside.
 
-    On the way, the `summand` is added up over the inside (any NaN in it makes the sum NaN), and
-    `shares` is filled with one inside and zero elsewhere. Returns None where a bracket missed
-    its rank, or where most of the row would stay undecided.
+    The `summand` is summed over the inside (any NaN in it makes the sum NaN). `shares` is filled
+    with one inside and zero elsewhere. Returns None if a bracket missed its rank, or if most of
+    the row would stay undecided.
     """
-    brackets, sample = enclose(values, ends, weight)
+    brackets, sample = _enclose(values, ends, weight)
     masks = np.empty((4, max(len(sample), min(len(values), _CHUNK))), dtype=bool)
     factor = np.empty(_CHUNK // 2)
     undecided = np.count_nonzero(_split(sample, brackets, masks)[2])
@@ -240,12 +236,11 @@ def narrow(
 
 
 def _split(
-    values: FloatArray, brackets: Brackets, masks: npt.NDArray[np.bool_]
+    values: FloatArray, brackets: _Brackets, masks: BoolArray
 ) -> tuple[BoolArray, BoolArray, BoolArray]:
-    """Tell which values lie over the range, inside of it, and near an end.
+    """Return which values are above the range, inside it, and near an end.
 
-    Each value is compared with the four edges, as far as there are any; the results share
-    the memory of `masks`.
+    Each value is compared with the edges of both brackets. The results use the memory of `masks`.
     """
     over, reach, within, down = masks[:, : len(values)]
     upper, lower = brackets
@@ -270,8 +265,8 @@ def _split(
     return over, within, np.logical_or(reach, down, out=down)
 
 
-def _hold(brackets: Brackets, narrowed: Narrowed, m: float) -> bool:
-    """Check by the masses around them that the brackets do enclose the ends of the range."""
+def _hold(brackets: _Brackets, narrowed: Narrowed, m: float) -> bool:
+    """Return whether the brackets enclose the ends of the range, by the masses around them."""
     near, weight, ends = narrowed[:3]
     m_slack, k_slack = ends.slacks()
     mass = len(near) if weight is None else float(weight.sum())
@@ -279,7 +274,7 @@ def _hold(brackets: Brackets, narrowed: Narrowed, m: float) -> bool:
         return False
     if brackets.overlap:
         return True
-    upper_mass: float = 0  # of the near values, those near the upper end
+    upper_mass: float = 0  # of the values near the upper end
     if brackets.upper is not None:
         at_upper = near >= brackets.upper.low
         upper_mass = int(np.count_nonzero(at_upper)) if weight is None else weight[at_upper].sum()
@@ -291,59 +286,53 @@ def _mass_where(mask: BoolArray, weight: Weight | None, factor: FloatArray) -> f
 
 
 def _sum_where(values: FloatArray, mask: BoolArray, factor: FloatArray) -> float:
-    """Add up the values in `mask`; NaN where any value is NaN, in the mask or not."""
+    """Sum the values in `mask`. The sum is NaN if any value is NaN, in the mask or not."""
     total = 0.0
-    # outside of the mask, an infinite value gives 0 * inf; inside, a sum may be beyond any float
+    # An infinite value outside the mask gives 0 * inf; inside the mask a sum may overflow.
     with np.errstate(invalid="ignore", over="ignore"):
         for start in range(0, len(values), len(factor)):
             part = values[start : start + len(factor)]
             share = factor[: len(part)]
             share[...] = mask[start : start + len(factor)].view(np.uint8)  # a faster cast
-            whole = len(part) - len(part) % _BLOCK
-            blocks = np.vecdot(part[:whole].reshape(-1, _BLOCK), share[:whole].reshape(-1, _BLOCK))
+            end = len(part) - len(part) % _BLOCK
+            blocks = np.vecdot(part[:end].reshape(-1, _BLOCK), share[:end].reshape(-1, _BLOCK))
             total += float(blocks.sum(dtype=np.float64))
-            if whole < len(part):
-                total += float(part[whole:] @ share[whole:])
+            if end < len(part):
+                total += float(part[end:] @ share[end:])
         if math.isfinite(total) or np.isnan(values).any():
             return total
         return float(values[mask].sum(dtype=np.float64))
 
 
-# -- Guesses, from a sample, of the values at both ends of a range in a long row -------------------
-
-
-_SIGMAS = 2.5  # about one row in a hundred then has an end outside of its bracket
-
-
-class Bracket(NamedTuple):
-    """Two values which should enclose the value at a rank."""
+class _Bracket(NamedTuple):
+    """Two values that probably enclose the value at a rank."""
 
     low: float
     high: float
 
 
-class Brackets(NamedTuple):
-    """What encloses the two ends of a range; None for an end that cuts nothing off."""
+class _Brackets(NamedTuple):
+    """The brackets of the two ends of a range; None for an end that drops nothing."""
 
-    upper: Bracket | None
-    lower: Bracket | None
+    upper: _Bracket | None
+    lower: _Bracket | None
 
     @property
     def overlap(self) -> bool:
-        """Whether no value can be told to lie between the two ends."""
+        """Whether no value is certainly between the two ends."""
         upper, lower = self
         return upper is not None and lower is not None and upper.low <= lower.high
 
 
-def sample_of(values: FloatArray) -> slice:
-    """Pick rows at even distances: few enough to sort, enough to leave little undecided."""
+def _sample_slice(values: FloatArray) -> slice:
+    """Return evenly spaced positions: few enough to sort, enough to leave little undecided."""
     return slice(None, None, len(values) // int(2 * len(values) ** (2 / 3)) | 1)
 
 
-def enclose(values: FloatArray, ends: Ends, weight: Weight | None) -> tuple[Brackets, FloatArray]:
-    """Bracket the values at both ends of the range; return the sample that was looked at, too."""
-    some = sample_of(values)
-    sample = values[some].copy()
+def _enclose(values: FloatArray, ends: Ends, weight: Weight | None) -> tuple[_Brackets, FloatArray]:
+    """Guess brackets of both ends of the range from a sample; also return the sample."""
+    positions = _sample_slice(values)
+    sample = values[positions].copy()
     if weight is None:
         total = size = float(len(sample))
         scale = total / len(values)
@@ -354,12 +343,12 @@ def enclose(values: FloatArray, ends: Ends, weight: Weight | None) -> tuple[Brac
             return -float(negative[int(mass)])
 
     else:
-        # A row that alone outweighs the distance between two sampled rows is sampled anyway.
-        heavy = weight > weight.mean() * some.step
-        light = np.where(heavy[some], 0.0, weight[some]) * some.step
-        looked_at = np.concatenate([sample, values[heavy]])
+        # A value that outweighs the step between two sampled ones is always part of the sample.
+        heavy = weight > weight.mean() * positions.step
+        light = np.where(heavy[positions], 0.0, weight[positions]) * positions.step
+        sampled = np.concatenate([sample, values[heavy]])
         masses = np.concatenate([light, weight[heavy]])
-        order = np.argsort(-looked_at)
+        order = np.argsort(-sampled)
         reached = np.cumsum(masses[order])
         total = float(reached[-1])
         scale = total / float(weight.sum())
@@ -369,16 +358,16 @@ def enclose(values: FloatArray, ends: Ends, weight: Weight | None) -> tuple[Brac
 
         def value_at(mass: float) -> float:
             rank = int(np.searchsorted(reached, mass))
-            return float(looked_at[order[min(rank, len(order) - 1)]])
+            return float(sampled[order[min(rank, len(order) - 1)]])
 
-    def bracket(end: float) -> Bracket | None:
+    def bracket(end: float) -> _Bracket | None:
         mass = end * scale
         if not 0 < mass < total:
             return None
         spread = _SIGMAS * (math.sqrt(mass * (total - mass) / size) + total / size)
-        return Bracket(
+        return _Bracket(
             low=value_at(mass + spread) if mass + spread < total else -math.inf,
             high=value_at(mass - spread) if mass - spread > 0 else math.inf,
         )
 
-    return Brackets(bracket(ends.m), bracket(ends.k)), sample
+    return _Brackets(bracket(ends.m), bracket(ends.k)), sample

@@ -1,9 +1,9 @@
-r"""Theorem 1 of the paper: ranking written as a minimum over thresholds.
+r"""Theorem 1 of the paper: a ranked range written as a minimum over thresholds.
 
 .. math:: \phi_k(s) = \min_{\lambda} \Big\{ k \lambda + \sum_i w_i [s_i - \lambda]_+ \Big\},
     \qquad \psi_{m,k}(s) = \phi_k(s) - \phi_m(s),
 
-where the minimum is attained at :math:`\lambda = s_{[k]}`. The weights are one, unless given.
+where the minimum is at :math:`\lambda = s_{[k]}`. The weights are one by default.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from sorr._typing import FloatArray, Weight
 from sorr.ranked.bounds import Ends
-from sorr.ranked.reduce import as_values, map_rows, plain, refuse_nan
+from sorr.ranked.reduce import as_scalar, as_values, map_rows, refuse_nan
 
 __all__ = ["truncate", "variational_top_sum"]
 
@@ -25,10 +25,10 @@ def variational_top_sum(
     *,
     sample_weight: npt.ArrayLike | None = None,
 ) -> float | FloatArray:
-    r"""Evaluate :math:`k \lambda + \sum_i w_i [s_i - \lambda]_+`, at least the sum of the top k.
+    r"""Evaluate :math:`k \lambda + \sum_i w_i [s_i - \lambda]_+`, which is at least `top_sum`.
 
-    Convex and piecewise linear in the threshold; equal to `top_sum` where the threshold is the
-    value at rank `k`, which is `kth_largest`.
+    It is convex and piecewise linear in the threshold. It equals `top_sum` where the threshold is
+    the value at rank `k`; see `kth_largest`.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def variational_top_sum(
     k : int, float, Mass or None
         The last rank to keep; see `RankedRange`.
     threshold : array-like of shape (...)
-        The multiplier :math:`\lambda`, finite: one number, or one for each row.
+        The multiplier :math:`\lambda`: one finite number, or one for each row.
     sample_weight : array-like of shape (n,) or (..., n), optional
         The mass of each value.
 
@@ -55,7 +55,7 @@ def variational_top_sum(
         raise ValueError(f"threshold={threshold!r} is not finite; needed a finite number")
     excess = np.maximum(as_values(values) - level[..., None], 0.0)
     parts = map_rows(_total_and_rank, excess, 0, k, sample_weight)
-    return plain(parts[..., 0] + parts[..., 1] * level)
+    return as_scalar(parts[..., 0] + parts[..., 1] * level)
 
 
 def _total_and_rank(excess: FloatArray, ends: Ends, weight: Weight | None) -> FloatArray:
@@ -66,22 +66,22 @@ def _total_and_rank(excess: FloatArray, ends: Ends, weight: Weight | None) -> Fl
 
 
 def truncate(values: npt.ArrayLike, upper: npt.ArrayLike, lower: npt.ArrayLike) -> FloatArray:
-    r"""Reduce each value by one threshold and cap it at another, sample by sample.
+    r"""Cap each value at one threshold and subtract another.
 
     .. math:: [s_i - \lambda]_+ - [s_i - \hat\lambda]_+ =
         \min(\max(s_i, \lambda), \hat\lambda) - \lambda
 
-    At fixed thresholds this is what minimising a ranked range does to an individual loss: below
-    :math:`\lambda` it costs nothing, above :math:`\hat\lambda` it costs no more (section 3 of
-    the paper, and its figure of the losses interpreted sample by sample).
+    At fixed thresholds this is what a ranked range makes of an individual loss: a loss below
+    :math:`\lambda` costs nothing, and a loss above :math:`\hat\lambda` costs no more than that
+    (section 3 of the paper, and its figure about the losses of single samples).
 
     Parameters
     ----------
     values : array-like of shape (..., n)
         Individual losses, without NaN.
     upper, lower : array-like of shape (...)
-        The thresholds :math:`\hat\lambda \ge \lambda`, as from `thresholds`: one number each, or
-        one for each row. The upper one may be infinite, which caps nothing.
+        The thresholds :math:`\hat\lambda \ge \lambda` that `thresholds` returns: one number each,
+        or one for each row. If the upper one is infinite, nothing is capped.
 
     Returns
     -------

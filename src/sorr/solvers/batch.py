@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from sorr._typing import FloatArray, IntArray
 from sorr.objectives import RankedRangeObjective
+from sorr.ranked import share_ties
 
 __all__ = [
     "Batch",
@@ -423,8 +424,7 @@ class Ranking:
             first, size = above.sum(axis=1), level.sum(axis=1)
         else:
             first, size = (self.mass * above).sum(axis=1), (self.mass * level).sum(axis=1)
-        inside = np.minimum(first + size, k) - np.maximum(first, m)
-        return np.asarray(np.clip(inside / np.where(size > 0, size, 1), 0.0, 1.0))
+        return share_ties(first, size, m, k)
 
 
 class Blur(NamedTuple):
