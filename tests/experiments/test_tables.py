@@ -16,7 +16,6 @@ from sorr.experiments.tables import (
     paired,
     write_csv,
     write_figure,
-    write_text,
 )
 
 PLAN = Plan(splits=3)
@@ -205,24 +204,22 @@ def test_no_records_are_an_empty_file(tmp_path):
     assert write_csv(tmp_path / "table.csv", []).read_bytes() == b""
 
 
-def test_an_interruption_leaves_the_old_page(tmp_path, monkeypatch):
-    path = write_text(tmp_path / "page.md", "old")
-    real = Path.write_bytes
+def test_an_interruption_leaves_the_old_table(tmp_path, monkeypatch):
+    path = write_csv(tmp_path / "table.csv", [{"model": "old"}])
 
-    def half(self, content):
-        real(self, content[: len(content) // 2])
+    def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Path, "write_bytes", half)
+    monkeypatch.setattr(Path, "replace", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        write_text(path, "new and longer")
-    assert path.read_text() == "old"
+        write_csv(path, [{"model": "new and longer"}])
+    assert path.read_text() == "model\nold\n"
 
 
-def test_a_page_is_utf_8_and_takes_the_place_of_the_old_one(tmp_path):
-    path = write_text(tmp_path / "page.md", "old and longer")
-    assert write_text(path, "†\n") == path
-    assert path.read_bytes() == "†\n".encode()
+def test_a_table_is_utf_8_and_takes_the_place_of_the_old_one(tmp_path):
+    path = write_csv(tmp_path / "table.csv", [{"model": "old and longer"}])
+    assert write_csv(path, [{"model": "†"}]) == path
+    assert path.read_bytes() == "model\n†\n".encode()
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -1,26 +1,47 @@
-"""Tables beside the printed ones: printed, by the paper's protocol, ours, and the differences."""
+"""Pages of tables and figures: tables beside the printed ones, their words, and files on disk."""
 
 from __future__ import annotations
 
 import csv
 import io
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sorr._files import write_atomically
 from sorr.experiments.experiment import Plan
 from sorr.experiments.rows import Row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Line", "Table", "markdown", "paired", "write_csv", "write_figure", "write_text"]
+__all__ = [
+    "MISSED",
+    "QUICK",
+    "Line",
+    "Table",
+    "bullets",
+    "count_of",
+    "fill_page",
+    "format_gain",
+    "format_mean",
+    "markdown",
+    "paired",
+    "read_notes",
+    "read_text",
+    "write_csv",
+    "write_figure",
+]
 
-_MISSED = "†"
+MISSED = "†"
+"""Marks what is printed and ours does not reach."""
+QUICK = " A quick run: too little of everything to say anything."
 
 
 class Line(NamedTuple):
@@ -110,10 +131,18 @@ class Table:
         records = self.records(rows, plan)
         if not records:
             return []
-        words = [f"# {self.title}", "", *self._preface(records, plan), "", self._table(records)]
-        words += [f"- {note}" for note in self.notes(records)]
+        page = fill_page(
+            "table",
+            title=self.title,
+            counts=self._counts(records),
+            quick=QUICK * plan.quick,
+            baseline=self.baseline,
+            missed=MISSED,
+            table=self._markdown(records),
+            notes=bullets(self.notes(records)),
+        )
         return [
-            write_text(folder / f"{self.name}.md", "\n".join(words).rstrip() + "\n"),
+            write_atomically(folder / f"{self.name}.md", page),
             write_csv(folder / f"{self.name}.csv", records),
         ]
 
@@ -156,55 +185,37 @@ class Table:
             return None
         return bool(round(gap if self.lower_is_better else -gap, 2) <= 0)
 
-    def _preface(self, records: Sequence[dict[str, Any]], plan: Plan) -> list[str]:
-        counts = _counts(records)
-        quick = " A quick run: too little of everything to say anything." if plan.quick else ""
-        return [
-            f"Per cent, mean (standard deviation) over {counts}.{quick} Differences to "
-            f"{self.baseline} are split by split within the same protocol, with their standard "
-            "error in brackets: splits share rows, so the true one is larger. "
-            f"{_MISSED} marks what is printed and ours does not reach."
-        ]
+    def _counts(self, records: Sequence[Mapping[str, Any]]) -> str:
+        """Say over how many splits the means of each protocol are."""
+        words = []
+        for protocol, name in (("paper", "paper's protocol"), ("ours", "ours")):
+            counts = {record[f"{protocol}_splits"] for record in records} - {0}
+            if counts:
+                words.append(f"{count_of(counts, 'split')} ({name})")
+        return " and ".join(words)
 
-    def _table(self, records: Sequence[dict[str, Any]]) -> str:
+    def _markdown(self, records: Sequence[dict[str, Any]]) -> str:
         base = self.baseline
         header = ["data set", self.setting, "model", "printed", "paper's protocol"]
         header += ["- printed", f"- {base}", "ours", "- printed", f"- {base}"]
         lines = []
         for record in records:
             line = [record["dataset"], record["setting"], record["model"]]
-            line.append(_spread(record["printed"], record["printed_spread"]))
+            line.append(format_mean(record["printed"], record["printed_spread"]))
             for protocol in ("paper", "ours"):
                 missed = protocol == "ours" and record["reached"] is False
                 line += [
-                    _spread(record[protocol], record[f"{protocol}_spread"]),
-                    _signed(record[f"{protocol}_minus_printed"]) + (_MISSED if missed else ""),
+                    format_mean(record[protocol], record[f"{protocol}_spread"]),
+                    format_gain(record[f"{protocol}_minus_printed"]) + (MISSED if missed else ""),
                     ""
                     if record["model"] == base
-                    else _signed(
+                    else format_gain(
                         record[f"{protocol}_minus_{base}"],
                         record[f"{protocol}_minus_{base}_error"],
                     ),
                 ]
             lines.append(line)
         return markdown(header, lines)
-
-
-def _counts(records: Sequence[dict[str, Any]]) -> str:
-    """Return over how many splits there are means, for each protocol.
-
-    Examples
-    --------
-    >>> _counts([{"paper_splits": 10, "ours_splits": 1}, {"paper_splits": 9, "ours_splits": 0}])
-    "9 to 10 splits (paper's protocol) and 1 split (ours)"
-    """
-    words = []
-    for protocol, name in (("paper", "paper's protocol"), ("ours", "ours")):
-        counts = {record[f"{protocol}_splits"] for record in records} - {0}
-        if counts:
-            of = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
-            words.append(f"{of} {'split' if of == '1' else 'splits'} ({name})")
-    return " and ".join(words)
 
 
 def _by_line(rows: Iterable[Row]) -> dict[tuple[str, ...], dict[int, Row]]:
@@ -215,20 +226,41 @@ def _by_line(rows: Iterable[Row]) -> dict[tuple[str, ...], dict[int, Row]]:
     return held
 
 
-def _spread(mean: float | None, spread: float | None) -> str:
+def format_mean(mean: float | None, spread: float | None) -> str:
+    """Return a mean and its standard deviation in brackets, as far as they are known.
+
+    Examples
+    --------
+    >>> format_mean(19.716, 0.5), format_mean(19.716, None), format_mean(math.nan, 0.5)
+    ('19.72 (0.50)', '19.72', '')
+    """
     if mean is None or math.isnan(mean):
         return ""
     return f"{mean:.2f}" + ("" if spread is None or math.isnan(spread) else f" ({spread:.2f})")
 
 
-def _signed(mean: float, error: float = math.nan) -> str:
+def format_gain(mean: float, error: float = math.nan) -> str:
+    """Return a difference with its sign, and its standard error in brackets if it is known."""
     if math.isnan(mean):
         return ""
     rounded = round(mean, 2) + 0.0  # never minus zero
     return f"{rounded:+.2f}" + ("" if math.isnan(error) else f" ({error:.2f})")
 
 
-# -- Tables and figures on disk: written whole or not at all, and equal rows give equal bytes ------
+def count_of(counts: Iterable[int], noun: str) -> str:
+    """Return the range of some counts, with the noun that is counted.
+
+    Examples
+    --------
+    >>> count_of([5, 3, 4], "draw"), count_of([1, 1], "split")
+    ('3 to 5 draws', '1 split')
+    """
+    ends = sorted(counts)
+    span = " to ".join(str(count) for count in dict.fromkeys([ends[0], ends[-1]]))
+    return f"{span} {noun}" + "s" * (ends[-1] > 1)
+
+
+# -- Pages and files: equal rows give equal bytes --------------------------------------------------
 
 
 def markdown(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
@@ -251,6 +283,34 @@ def markdown(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     return "\n".join([texts[0], rule, *texts[1:]]) + "\n"
 
 
+def bullets(notes: Iterable[str]) -> str:
+    """Return notes as a list in Markdown."""
+    return "\n".join(f"- {note}" for note in notes)
+
+
+def fill_page(name: str, **parts: object) -> str:
+    """Return a page: a text file of the paper's experiments, its numbers and tables filled in."""
+    text = read_text(name).format(
+        **{key: part.strip("\n") if isinstance(part, str) else part for key, part in parts.items()}
+    )
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+def read_notes(name: str) -> dict[str, list[str]]:
+    """Return the notes of a text file: the items of its lists, by the heading above them."""
+    notes = {}
+    for section in f"\n{read_text(name)}".split("\n## ")[1:]:
+        heading, *items = section.split("\n- ")
+        notes[heading.strip()] = [" ".join(item.split()) for item in items]
+    return notes
+
+
+def read_text(name: str) -> str:
+    """Return a text file of the paper's experiments."""
+    folder = resources.files("sorr.experiments.paper").joinpath("text")
+    return folder.joinpath(f"{name}.md").read_text(encoding="utf-8")
+
+
 def write_csv(path: Path, records: Sequence[Mapping[str, Any]]) -> Path:
     """Write records with the same names, one in a line; numbers as they are."""
     text = io.StringIO()
@@ -258,12 +318,7 @@ def write_csv(path: Path, records: Sequence[Mapping[str, Any]]) -> Path:
         writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(records)
-    return write_text(path, text.getvalue())
-
-
-def write_text(path: Path, text: str) -> Path:
-    """Write a file whole: an interruption leaves the old one, or none."""
-    return _replace(path, text.encode())
+    return write_atomically(path, text.getvalue())
 
 
 def write_figure(path: Path, figure: Figure) -> Path:
@@ -273,11 +328,4 @@ def write_figure(path: Path, figure: Figure) -> Path:
     image = io.BytesIO()
     figure.savefig(image, format="png", dpi=150, metadata={"Software": None})
     plt.close(figure)
-    return _replace(path, image.getvalue())
-
-
-def _replace(path: Path, content: bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(content)
-    return part.replace(path)
+    return write_atomically(path, image.getvalue())

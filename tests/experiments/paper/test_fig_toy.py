@@ -6,9 +6,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sorr.experiments import Measured, Plan, get_experiment, run
 from sorr.experiments.paper import fig_toy
-from sorr.experiments.paper.fig_toy import CASES, draw_boundaries, legend_handles
+from sorr.experiments.paper.fig_toy import (
+    CASES,
+    case_notes,
+    draw_boundaries,
+    gap_notes,
+    legend_handles,
+    line_notes,
+    rank_notes,
+)
 from sorr.experiments.paper.toy import AUTHORS, KINDS, MEASURES, toy_rows
-from sorr.experiments.paper.toy_page import case_notes, gap_notes, line_notes, rank_notes
 from tests.experiments.paper.fakes import row_of, rows_of
 
 EXPERIMENT = get_experiment("fig-toy")

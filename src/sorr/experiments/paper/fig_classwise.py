@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from sorr._files import write_atomically
 from sorr.datasets import MNIST_FLIPS
 from sorr.experiments.experiment import Plan
 from sorr.experiments.paper import table3
 from sorr.experiments.paper.digits import PEER, RANKED, TRIMMED, noise_of
-from sorr.experiments.paper.table3 import QUICK, draws_of
 from sorr.experiments.rows import Row
-from sorr.experiments.tables import write_csv, write_figure, write_text
+from sorr.experiments.tables import QUICK, bullets, count_of, fill_page, write_csv, write_figure
 from sorr.plots import CLASS_COLOURS, DROPPED, INK, KEPT, need_matplotlib, tidy
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _view(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
     if not records:
         return []
     return [
-        write_text(folder / "fig-classwise.md", _caption(records, plan)),
+        write_atomically(folder / "fig-classwise.md", _caption(records, plan)),
         write_csv(folder / "fig-classwise.csv", records),
         write_figure(folder / "fig-classwise.png", _figure(records)),
     ]
@@ -131,17 +131,13 @@ def _tick(digit: int) -> str:
 
 def _caption(records: Sequence[Record], plan: Plan) -> str:
     """Return what is drawn, and what the numbers say."""
-    draws = draws_of(record["draws"] for record in records)
-    parts = [
-        "# Error of each digit on MNIST with wrong labels",
-        "![Error of each digit, a panel for each share of wrong labels](fig-classwise.png)",
-        f"Per cent of the test images of a digit that are taken for another, mean over {draws} "
-        f"of wrong labels.{QUICK * plan.quick} From the fits of Table 3, where the models are "
-        "described. Hollow marks: the loop of the released script, and of SVM_alpha the reading "
-        f"that comes near to what is printed ({RANKED}). Full marks: minimised accurately.",
-        "\n".join(f"- {note}" for note in [*_notes(records), *_claim(records)]),
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return fill_page(
+        "fig-classwise",
+        draws=count_of((record["draws"] for record in records), "draw"),
+        quick=QUICK * plan.quick,
+        svm=RANKED,
+        notes=bullets([*_notes(records), *_claim(records)]),
+    )
 
 
 def _notes(records: Sequence[Record]) -> Iterator[str]:

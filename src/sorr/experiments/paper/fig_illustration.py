@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sorr._files import write_atomically
 from sorr._typing import FloatArray
 from sorr.experiments.experiment import Cell, Experiment, Measured, Plan, Task
 from sorr.experiments.rows import Row
-from sorr.experiments.tables import markdown, write_csv, write_figure, write_text
+from sorr.experiments.tables import fill_page, markdown, write_csv, write_figure
 from sorr.plots import CLASS_COLOURS, DROPPED, EASY, INK, KEPT, MARKERS, need_matplotlib, tidy
 from sorr.ranked import RankedRange, average_ranked_range, ranked_range_weights
 
@@ -46,24 +47,6 @@ AGGREGATES = {
     "ranked range": Aggregate(RankedRange(1, 5), "Ranked range, m = 1, k = 5", "-"),
 }
 """Those of the paper's figure, each a ranked range."""
-
-
-_PAGE = """\
-# Six aggregates of the same values (Figure 1 of the paper)
-
-Nine regular values and an outlier. Each aggregate is the average of ranks m + 1 to k of the {n}
-values, the largest having rank 1. *Moved* is by how much it follows when the outlier grows from
-{shown:g} to {grown:g}; *share* is how much the outlier counts in it: what it follows of each
-further step. The paper's figure is a sketch without numbers; the values are ours.
-
-{table}
-Whatever counts rank 1 follows the outlier without end, the maximum in full, the average by the
-least. What starts below rank 1 does not see it once it is the largest: the median, which looks at
-two values in the middle and at nothing else; the average of the bottom, most of which is values
-that are small already; and the ranked range, which looks at the large values below the outlier.
-It is not blind to all of the way there: while the outlier climbs through the ranks it keeps, it
-follows too, and then no more.
-"""
 
 
 def values_with(outlier: float) -> FloatArray:
@@ -108,7 +91,7 @@ def _view(rows: list[Row], _plan: Plan, folder: Path) -> list[Path]:
         for row in rows
     ]
     return [
-        write_text(folder / "fig-illustration.md", _page(curves)),
+        write_atomically(folder / "fig-illustration.md", _page(curves)),
         write_csv(folder / "fig-illustration.csv", records),
         write_figure(folder / "fig-illustration.png", _figure(curves)),
     ]
@@ -135,7 +118,9 @@ def _page(curves: dict[str, Curve]) -> str:
         share = f"{curve[SHOWN]['share']:.3f}" if SHOWN in curve else ""
         lines.append([name, f"{ranks.m}", f"{ranks.k}", *texts, share])
     header = ["aggregate", "m", "k", f"outlier {SHOWN:g}", f"outlier {GROWN:g}", "moved", "share"]
-    return _PAGE.format(n=_N, shown=SHOWN, grown=GROWN, table=markdown(header, lines))
+    return fill_page(
+        "fig-illustration", n=_N, shown=SHOWN, grown=GROWN, table=markdown(header, lines)
+    )
 
 
 def _figure(curves: dict[str, Curve]) -> Figure:

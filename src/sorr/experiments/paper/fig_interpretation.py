@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sorr._files import write_atomically
 from sorr._typing import FloatArray
 from sorr.datasets import flip_symmetric
 from sorr.estimators import RankedRangeClassifier
 from sorr.experiments.experiment import Cell, Experiment, Measured, Plan, Task, seed_of
 from sorr.experiments.paper.population import scaled_loss
 from sorr.experiments.rows import Row
-from sorr.experiments.tables import markdown, write_csv, write_figure, write_text
+from sorr.experiments.tables import fill_page, markdown, write_csv, write_figure
 from sorr.plots import CLASS_COLOURS, DROPPED, EASY, INK, KEPT, need_matplotlib, tidy
 from sorr.ranked import Thresholds, truncate
 
@@ -37,28 +38,6 @@ _C = 10.0
 _CHOSEN = Thresholds(upper=1.3, lower=0.4)
 _COLUMNS = ("margin", "loss", "counted", "kind", "flipped")
 _LEFT, _RIGHT = -4.6, 5.0
-
-_PAGE = """\
-# The loss of one sample, with thresholds (Figure 2 of the paper)
-
-On the left, for thresholds that are chosen by hand: the logistic loss in bits, log2(1 + exp(-z)),
-of a row with margin z; the average top-k loss, which takes lambda = {lower:g} away from it and
-stops at zero; and the ranked range, which stops at lambda-hat = {upper:g} as well. Right of zero
-the row is classified correctly. The paper's text does not give its thresholds: these are ours.
-
-On the right, the thresholds are no choice but those of a fit: {n} rows of two normal clouds with
-{wrong} labels flipped, `RankedRangeClassifier({wrong}, {k}, ranking="pooled", C={C:g})`. Every
-row sits on the curve at its margin. Rows that are dropped lie on the flat part at the left, where
-moving them costs nothing and gains nothing; easy ones on the flat part at the right; only the
-slope between them pulls.
-
-{table}
-Losses are in bits, *error* is in per cent of the rows of the fit, against the labels before the
-flips: a picture of one small fit, too small to compare models. The clouds, C and k were picked
-among a dozen settings for a clear picture; with clouds nearer to each other only half of the
-flipped labels were dropped. The rows that are dropped are those the model disagrees with most; a
-flipped label near the boundary need not be among them, and a right one far across it may be.
-"""
 
 
 class Rows(NamedTuple):
@@ -136,10 +115,16 @@ def _rows(
 def _view(rows: list[Row], _plan: Plan, folder: Path) -> list[Path]:
     fits = {row["model"]: row for row in rows}
     fit = _Fit(fits[_RANKED]) if _RANKED in fits else None
-    page = _PAGE.format(
-        **_CHOSEN._asdict(), n=_N, wrong=_WRONG, k=_K, C=_C, table=_table(list(fits.values()))
+    page = fill_page(
+        "fig-interpretation",
+        **_CHOSEN._asdict(),
+        n=_N,
+        wrong=_WRONG,
+        k=_K,
+        C=_C,
+        table=_table(list(fits.values())),
     )
-    paths = [write_text(folder / "fig-interpretation.md", page)]
+    paths = [write_atomically(folder / "fig-interpretation.md", page)]
     if fit is not None:
         paths.append(write_csv(folder / "fig-interpretation.csv", fit.records()))
     return [*paths, write_figure(folder / "fig-interpretation.png", _figure(fit))]

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from sorr._files import write_atomically
 from sorr.baselines import RobustMaxClassifier
 from sorr.experiments.experiment import Cell, Experiment, Measured, Plan, Task
 from sorr.experiments.paper.aggregates import Parts, parts_of, released_error
 from sorr.experiments.published import AGGREGATE_SETTINGS
 from sorr.experiments.rows import Row
-from sorr.experiments.tables import markdown, write_csv, write_figure, write_text
+from sorr.experiments.tables import QUICK, count_of, fill_page, markdown, write_csv, write_figure
 from sorr.objectives import RankedRangeObjective
 from sorr.solvers import Status, solve_path
 
@@ -142,7 +143,7 @@ def _view(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
     """Draw a panel for each data set and loss, and write the means that are drawn."""
     records = _records(rows)
     return [
-        write_text(folder / "fig-tendency.md", _page(records, plan)),
+        write_atomically(folder / "fig-tendency.md", _page(records, plan)),
         write_csv(folder / "fig-tendency.csv", records),
         write_figure(folder / "fig-tendency.png", _figure(records)),
     ]
@@ -150,29 +151,13 @@ def _view(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
 
 def _page(records: list[dict[str, Any]], plan: Plan) -> str:
     """Return what is drawn in words, and where each curve is lowest."""
-    splits = max(record["splits"] for record in records)
-    quick = " A quick run: too little of everything to say anything." if plan.quick else ""
     header = ["data set", "loss", "protocol", "lowest error", "at m / k", "AT_k", "average"]
-    return "\n".join(
-        [
-            "# Error against m",
-            "",
-            "![Error against m on several data sets](fig-tendency.png)",
-            "",
-            f"Test error in per cent, mean over {splits} split{'s' * (splits > 1)}, with a band of "
-            f"one standard error.{quick} By the paper's protocol k is the printed count, and each "
-            "m is a run of the released loop. Ours, k is the same share of the rows that are "
-            "learned from, C is the printed 1e4, and all m are solved together. Other losses are "
-            "lines across: of ours where there are, else by the paper's protocol. A constant model "
-            "predicts the larger class; errors that are much higher for that reason are arrows at "
-            "the upper edge. The robust maximum has the budget "
-            f"{_BUDGET} times the root of the number of rows.",
-            "",
-            "The lowest point of a curve is picked on the test rows that are drawn, so it says how "
-            "low a curve goes, not what one would get.",
-            "",
-            markdown(header, _lowest(records)),
-        ]
+    return fill_page(
+        "fig-tendency",
+        splits=count_of([max(record["splits"] for record in records)], "split"),
+        quick=QUICK * plan.quick,
+        budget=_BUDGET,
+        table=markdown(header, _lowest(records)),
     )
 
 

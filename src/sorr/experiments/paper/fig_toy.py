@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sorr._files import write_atomically
 from sorr._typing import FloatArray
 from sorr.experiments.experiment import Cell, Experiment, Measured, Plan, Task
 from sorr.experiments.paper.toy import (
@@ -27,9 +29,17 @@ from sorr.experiments.paper.toy import (
     summarise,
     toy_rows,
 )
-from sorr.experiments.paper.toy_page import outliers_page, toy_page
 from sorr.experiments.rows import Row
-from sorr.experiments.tables import write_csv, write_figure, write_text
+from sorr.experiments.tables import (
+    QUICK,
+    bullets,
+    fill_page,
+    format_mean,
+    markdown,
+    read_text,
+    write_csv,
+    write_figure,
+)
 from sorr.plots import CLASS_COLOURS, EASY, INK, need_matplotlib, tidy
 
 if TYPE_CHECKING:
@@ -44,9 +54,13 @@ __all__ = [
     "OUTLIERS",
     "PROTOCOL_NAMES",
     "boundary_dataset",
+    "case_notes",
     "draw_boundaries",
     "draw_figure",
+    "gap_notes",
     "legend_handles",
+    "line_notes",
+    "rank_notes",
 ]
 
 _M, _K = 1, 2
@@ -105,7 +119,7 @@ def view(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
     records = summarise(rows)
     bayes = {kind: bayes_error(kind) for kind in KINDS}
     return [
-        write_text(folder / "fig-toy.md", toy_page(records, plan, bayes, _K)),
+        write_atomically(folder / "fig-toy.md", _toy_page(records, plan, bayes)),
         write_csv(folder / "fig-toy.csv", records),
         write_figure(folder / "fig-toy.png", draw_figure(records, _K, bayes)),
     ]
@@ -169,7 +183,7 @@ def view_outliers(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
     """Write a figure for each protocol, the numbers, and a page that says what they mean."""
     records = summarise(rows)
     return [
-        write_text(folder / "fig-toy-outliers.md", outliers_page(records, plan)),
+        write_atomically(folder / "fig-toy-outliers.md", _outliers_page(records, plan)),
         write_csv(folder / "fig-toy-outliers.csv", records),
         *(
             write_figure(folder / f"fig-toy-outliers-{protocol}.png", _draw(some, title))
@@ -441,3 +455,254 @@ def _crossing(
     points = np.array(ends)
     furthest = np.abs(points - points[0]).sum(axis=1).argmax()  # a corner is found twice
     return points[[0, furthest]]
+
+
+# -- The pages of both figures ---------------------------------------------------------------------
+
+
+_FIGURES = {"ours": "Lines that minimise", "paper": "Lines of the released loop"}
+_RANKED = ("AT_k", "AoRR")
+
+
+def _toy_page(records: Sequence[Record], plan: Plan, bayes: dict[str, float]) -> str:
+    """Return the page of Figure 3."""
+    drawn = [record for record in records if record["dataset"] in KINDS]
+    lines = [record for record in records if record["model"] not in _RANKED or record["k"] == _K]
+    return fill_page(
+        "fig-toy",
+        k=_K,
+        quick=QUICK * plan.quick,
+        protocols=read_text("toy-protocols"),
+        lines=_comparison(lines),
+        ranks=_by_rank(drawn, bayes),
+        notes=bullets([*line_notes(lines), *rank_notes(drawn), *gap_notes(records)]),
+    )
+
+
+def _outliers_page(records: Sequence[Record], plan: Plan) -> str:
+    """Return the page of the figures with more outliers."""
+    figures = [
+        f"![{title}](fig-toy-outliers-{protocol}.png)\n"
+        for protocol, title in _FIGURES.items()
+        if find(records, protocol=protocol)
+    ]
+    return fill_page(
+        "fig-toy-outliers",
+        figures="\n".join(figures),
+        quick=QUICK * plan.quick,
+        protocols=read_text("toy-protocols"),
+        lines=_comparison(records),
+        notes=bullets([*line_notes(records), *case_notes(records), *gap_notes(records)]),
+    )
+
+
+def _comparison(records: Iterable[Record]) -> str:
+    """Return a table of both protocols, a line for each model."""
+    lines: dict[tuple[str, str, str], dict[str, Record]] = {}
+    for record in records:
+        key = record["dataset"], record["loss"], record["model"]
+        lines.setdefault(key, {})[record["protocol"]] = record
+    header = ["data set", "loss", "model", "draws"]
+    for name in ("ours", "paper's protocol"):
+        header += [f"{name}: without a line", "objective", "on its rows", "unseen"]
+    table = []
+    for key, found in lines.items():
+        draws = max(record["draws"] for record in found.values())
+        line = [*key, str(draws)]
+        for protocol in ("ours", "paper"):
+            line += _cells(found.get(protocol))
+        table.append(line)
+    return markdown(header, table)
+
+
+def _cells(record: Record | None) -> list[str]:
+    if record is None:
+        return [""] * 4
+    errors = [
+        format_mean(record[name], record[f"{name}_spread"])
+        for name in ("error_rows", "error_population")
+    ]
+    return [str(record["constant"]), f"{record['objective']:.4f}", *errors]
+
+
+def _by_rank(records: Sequence[Record], bayes: dict[str, float]) -> str:
+    """Return a table of the error on unseen rows, a line for each k."""
+    header = [
+        "data set",
+        "loss",
+        "k",
+        "ours: AoRR",
+        "AT_k",
+        "paper's protocol: AoRR",
+        "AT_k",
+        "Bayes",
+    ]
+    table = []
+    for kind in KINDS:
+        for loss in LOSSES:
+            some = find(records, dataset=kind, loss=loss)
+            for k in sorted({record["k"] for record in some if record["model"] == "AoRR"}):
+                line = [kind, loss, str(k)]
+                for protocol in ("ours", "paper"):
+                    for model in ("AoRR", "AT_k"):
+                        found = find(some, protocol=protocol, model=model, k=k)
+                        line.append(_mean(found))
+                table.append([*line, f"{bayes[kind]:.3f}"])
+    return markdown(header, table)
+
+
+def _mean(found: Sequence[Record]) -> str:
+    if not found:
+        return ""
+    return format_mean(found[0]["error_population"], found[0]["error_population_spread"])
+
+
+# -- Sentences below the toy figures, with numbers from their records ------------------------------
+
+
+_CONSTANT = {"logistic": math.log(2), "hinge": 1.0}
+_SAME = 1e-3  # relative difference of coefficients
+_WHY_NO_LINE = (
+    "Where no line parts all rows, outliers included, every line has a row on its wrong side, "
+    "whose loss is at least log 2 (logistic) or 1 (hinge): that of the constant model. So the "
+    "constant model is the exact minimum of the maximum, and of AT_k for small k"
+)
+
+
+def line_notes(records: Sequence[Record]) -> list[str]:
+    """Return what is to be said of the lines of one k."""
+    notes = [_no_line(records)]
+    if all(find(records, protocol=protocol) for protocol in ("ours", "paper")):
+        notes += [_not_minimised(records), _by_accuracy(records), _average(records)]
+    return [note for note in notes if note]
+
+
+def rank_notes(records: Sequence[Record]) -> list[str]:
+    """Return what is to be said of the error as a function of k."""
+    notes = []
+    for protocol, name in (("ours", "Ours"), ("paper", "By the paper's protocol")):
+        some = find(records, protocol=protocol)
+        pairs = _pairs(some)
+        if pairs:
+            lower = sum(aorr < atk for aorr, atk in pairs)
+            equal = sum(aorr == atk for aorr, atk in pairs)
+            excess = max(0.0, *(aorr - atk for aorr, atk in pairs))
+            highest = [
+                max(record["error_population"] for record in find(some, model=model))
+                for model in ("AoRR", "AT_k")
+            ]
+            notes.append(
+                f"{name}, AoRR has a lower mean error on unseen rows than AT_k at {lower} of "
+                f"{len(pairs)} points of (e) to (h), the same at {equal}, and one that is higher "
+                f"by up to {excess:.2f} at the others. Over all k it is at most "
+                f"{highest[0]:.2f} %, that of AT_k at most {highest[1]:.2f} %."
+            )
+    return notes
+
+
+def case_notes(records: Sequence[Record]) -> list[str]:
+    """Return what is to be said of one model with more and more outliers."""
+    notes = []
+    for loss in _CONSTANT:
+        some = find(records, protocol="ours", loss=loss, model="AoRR")
+        lines = np.array([[record[name] for name in MEASURES[:3]] for record in some])
+        if len(some) > 1 and np.allclose(lines, lines[0], rtol=_SAME, atol=0):
+            notes.append(
+                f"With the {loss} loss, our AoRR has the same line on the first draw in all "
+                f"{len(some)} cases: m = n leaves out the outliers and nothing else."
+            )
+    return notes
+
+
+def gap_notes(records: Sequence[Record]) -> list[str]:
+    """Return what is known about how near our fits are to their minima."""
+    gaps = [record["gap"] for record in find(records, protocol="ours")]
+    if not gaps:
+        return []
+    return [
+        "Of all our fits, the convex problem of the rows that are kept is solved to a certified "
+        f"gap of at most {max(gaps):.0e} of the objective. That no other choice of rows is better "
+        "is not certified for AoRR: it is the best of many starts."
+    ]
+
+
+def _no_line(records: Sequence[Record]) -> str:
+    """Say how often the minimum is the constant model."""
+    counts = []
+    for model in ("maximum", "AT_k", "AoRR"):
+        some = find(records, protocol="ours", model=model)
+        draws = sum(record["draws"] for record in some)
+        if draws:
+            counts.append(f"{model} on {sum(record['constant'] for record in some)} of {draws}")
+    if not counts:
+        return ""
+    return f"{_WHY_NO_LINE}. Without a line are, of our fits in the table: {', '.join(counts)}."
+
+
+def _not_minimised(records: Sequence[Record]) -> str:
+    """Compare the objectives of both protocols."""
+    ends = []
+    for protocol in ("ours", "paper"):
+        some = find(records, protocol=protocol, model="AoRR")
+        ends.append(" and ".join(_by_loss(some, "objective")))
+    if not all(ends):
+        return ""
+    return (
+        f"The objective of AoRR is {ends[0]} at its minimum, and {ends[1]} where the released loop "
+        "ends; that of the constant model is 0.6931 (logistic) and 1 (hinge). The loop stays near "
+        "zero, where it starts. Its lines can be good all the same: a line has no scale."
+    )
+
+
+def _by_accuracy(records: Sequence[Record]) -> str:
+    """Say that the loop draws lines which no objective asked for."""
+    some = [
+        record
+        for record in find(records, protocol="paper")
+        if record["model"] in ("maximum", "AT_k")
+        and record["objective"] >= _CONSTANT[record["loss"]]
+    ]
+    if not some:
+        return ""
+    errors = _range([record["error_rows"] for record in some], 1)
+    return (
+        f"The released loop has lines for the maximum and AT_k which are wrong on {errors} % of "
+        "rows that are no outliers, at objectives above that of the constant model: these are "
+        "steps on the way, of which that with the highest accuracy is kept, and no minima."
+    )
+
+
+def _by_loss(records: Sequence[Record], name: str) -> list[str]:
+    """Return the range of a number for each loss."""
+    found = {loss: [record[name] for record in find(records, loss=loss)] for loss in _CONSTANT}
+    return [f"{_range(values, 4)} ({loss})" for loss, values in found.items() if values]
+
+
+def _average(records: Sequence[Record]) -> str:
+    """Compare the errors of the average by both protocols."""
+    ours, paper = (
+        [record["error_rows"] for record in find(records, protocol=protocol, model="average")]
+        for protocol in ("ours", "paper")
+    )
+    if not (ours and paper):
+        return ""
+    return (
+        f"The average loss is wrong on {_range(ours, 1)} % of rows that are no outliers at its "
+        f"minimum, and on {_range(paper, 1)} % after the steps of the released loop. It is "
+        "convex, so the difference is a descent that was stopped early, not the loss."
+    )
+
+
+def _pairs(records: Sequence[Record]) -> list[tuple[float, float]]:
+    """Return the errors of AoRR and AT_k on unseen rows, wherever both are known."""
+    pairs = []
+    for record in find(records, model="AoRR"):
+        same = {name: record[name] for name in ("protocol", "dataset", "loss", "k")}
+        other = find(records, model="AT_k", **same)
+        pairs += [(record["error_population"], found["error_population"]) for found in other]
+    return pairs
+
+
+def _range(values: Sequence[float], digits: int) -> str:
+    low, high = (f"{end:.{digits}f}" for end in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"

@@ -11,7 +11,7 @@ import numpy as np
 from sorr.experiments.experiment import Cell, Experiment, Plan, Task
 from sorr.experiments.paper.aggregates import CONFIRMED, TUNED, measure_ours, measure_paper
 from sorr.experiments.published import AGGREGATES
-from sorr.experiments.tables import Line, Table
+from sorr.experiments.tables import Line, Table, read_notes
 
 __all__ = ["EXPERIMENT"]
 
@@ -24,52 +24,6 @@ _COST = {
     "phoneme": (45, 8),
     "titanic": (12, 3),
     "splice": (70, 9),
-}
-_CONFIRMED = (
-    f"{CONFIRMED}: the lowest of a thousand cross-validated errors is low by luck, too. Here the "
-    "chosen cell and the average loss are compared once more, by five folds of the same rows that "
-    "were not used to choose, and the cell is taken only if it is better by more than the standard "
-    "error of the five differences; else the average loss is. This line was added after seven "
-    "splits had been seen."
-)
-# What is known of printed numbers that are not reached, by model and data set.
-_KNOWN = {
-    ("maximum", ""): (
-        "Maximum: where no line parts the classes, as on all five sets, the constant model is its "
-        "minimum, and its error is the share of the smaller class. The printed numbers are not of "
-        "minimisers, and the released loop, stopped where validation is best, is mostly below them."
-    ),
-    ("robust maximum", ""): (
-        "Robust maximum: the paper prints no formula and the released scripts hold none. This is "
-        "our reading of it (`RobustMaxClassifier`), at its minimum."
-    ),
-    ("average", ""): (
-        "Average: nothing is chosen but C, so a difference to the printed number is one of splits, "
-        "of training on three quarters instead of a half, or of stopping early."
-    ),
-    (
-        "AT_k",
-        "",
-    ): "AT_k: convex, and solved to its minimum; what stops early can be better, or lucky.",
-    ("AoRR", "australian"): (
-        "AoRR on Australian, logistic: the printed 11.42 is below the 12.3 that an earlier run, "
-        "which learned from half of the rows, had for the best fixed (C, k, m) when that was "
-        "picked on the test parts. The printed 12.50 with the hinge loss is within the noise of "
-        "ten splits."
-    ),
-    ("AoRR", "phoneme"): (
-        "AoRR on Phoneme: the printed 21.95 is below the 22.4 that an earlier run, which learned "
-        "from half of the rows, had for the best (C, k, m) when that was picked on the test part "
-        "of every split."
-    ),
-    ("AoRR", "titanic"): (
-        "AoRR on Titanic: the printed numbers are below the 22.0 that an earlier run, which "
-        "learned from half of the rows, had for the best (C, k, m) when that was picked on the "
-        "test part of every split; no classifier at all has less than 20.95 on the whole table."
-    ),
-    ("AoRR", "splice"): (
-        "AoRR on Splice: no rule of choosing (C, k, m) beats the average loss beyond noise there."
-    ),
 }
 
 
@@ -110,13 +64,11 @@ def _notes(records: Sequence[dict[str, Any]]) -> list[str]:
                 f"{model}, minus average, ours: {np.mean(gains):+.2f} on average over "
                 f"{len(gains)} cells, {max(gains):+.2f} at worst."
             )
-    if any(record["model"] == CONFIRMED for record in records):
-        notes.append(_CONFIRMED)
     missed = {(r["model"], r["dataset"]) for r in records if r["reached"] is False}
-    for (model, data), sentence in _KNOWN.items():
-        if any(model == m and data in ("", d) for m, d in missed):
-            notes.append(sentence)
-    return notes
+    subjects = {*(model for model, _ in missed), *(f"{model} on {data}" for model, data in missed)}
+    subjects |= {CONFIRMED} & {record["model"] for record in records}
+    known = read_notes("table1-notes")
+    return notes + [note for subject in known if subject in subjects for note in known[subject]]
 
 
 _TABLE = Table(

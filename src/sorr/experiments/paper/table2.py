@@ -13,7 +13,7 @@ from sorr.experiments import published
 from sorr.experiments.experiment import Cell, Experiment, Plan, Task
 from sorr.experiments.paper.label_sets import PEER, SCORERS, SYNTHETIC, measure_ours, measure_paper
 from sorr.experiments.rows import Row
-from sorr.experiments.tables import Line, Table
+from sorr.experiments.tables import Line, Table, read_notes
 
 __all__ = [
     "AP_EXPERIMENT",
@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 _KS = (1, 2, 3, 4, 5)
+_PRINTED_SPLITS = 10  # with fewer of ours, nothing is said of a data set
 # About how many seconds a split takes: ours, LR and LSEP of the paper's, and its loop for one k.
 _COSTS = {
     "emotions": (15, 4, 4),
@@ -81,18 +82,14 @@ def _lines(plan: Plan) -> Iterator[Line]:
 
 
 def _notes(records: Sequence[dict[str, Any]]) -> list[str]:
-    return [*_PROTOCOLS, *released_gap(records), *out_of_reach(records), *_known(records)]
-
-
-_PROTOCOLS = (
-    "Paper's protocol: tkml is the loop of the released script, with the printed settings; it "
-    "keeps, in every outer step, the iterate that is best on validation rows. LR and LSEP have no "
-    "script: they are minimised exactly, LSEP on sigmoid outputs, with C from 10^0 to 10^5 chosen "
-    "on validation rows. Columns are scaled over all rows.",
-    "Ours: each model is minimised for six C, and the one with the best validation accuracy at "
-    "that k is tested. Columns are standardised by training rows; splits are other ones. What "
-    "label sets predicts is not the top k of any linear scores; all others are linear scores.",
-)
+    known = read_notes("table2-notes")
+    whole = {record["dataset"] for record in records if record["ours_splits"] >= _PRINTED_SPLITS}
+    return [
+        *known.pop("protocols"),
+        *released_gap(records),
+        *out_of_reach(records),
+        *(note for data, notes in known.items() if data in whole for note in notes),
+    ]
 
 
 def released_gap(records: Sequence[dict[str, Any]]) -> list[str]:
@@ -134,30 +131,6 @@ def out_of_reach(
         f"{'; '.join(found)}."
     ]
 
-
-def _known(records: Sequence[dict[str, Any]]) -> list[str]:
-    """Return what is known about data sets, if as many splits of ours are there as in the paper."""
-    present = {record["dataset"] for record in records if record["ours_splits"] >= _ENOUGH}
-    return [note for data, notes in _KNOWN.items() if data in present for note in notes]
-
-
-_ENOUGH = 10
-_KNOWN = {
-    "emotions": (
-        "Emotions, k=1: nothing linear that we tried reaches the printed 76.80 of tkml, nor do "
-        "random forests. Choosing on test rows, which nothing here does, would not explain it: on "
-        "ten other splits it gave 73.4 for the C of LR, and 68.1 for the iterate of the loop.",
-        "Minimised accurately, tkml is mostly below LR: where a row has more than k true labels "
-        "its loss is at least one whatever the scores. The models named subset follow the accuracy "
-        "that is measured, and repair most of it.",
-    ),
-    "scene": ("Scene: plain LR is above every printed cell of tkml.",),
-    "yeast": (
-        "Yeast, k=2: the constant pair of the two most frequent labels is right about as often as "
-        "any model, and most of them predict just that; all printed figures are below it. At k=3 "
-        "the minimum of tkml is close to scores that all tie.",
-    ),
-}
 
 TABLE = Table(
     name="table2",
@@ -220,8 +193,14 @@ def _precision_lines(plan: Plan) -> Iterator[Line]:
 
 
 def _precision_notes(records: Sequence[dict[str, Any]]) -> list[str]:
-    found = [*released_gap(records), *_stronger_peer(records), *out_of_reach(records, ["dataset"])]
-    return [*_PRECISION_PROTOCOLS, *found, *_PRECISION_KNOWN]
+    fixed = read_notes("table-ap-notes")
+    return [
+        *fixed["protocols"],
+        *released_gap(records),
+        *_stronger_peer(records),
+        *out_of_reach(records, ["dataset"]),
+        *fixed["known"],
+    ]
 
 
 def _stronger_peer(records: Sequence[dict[str, Any]]) -> list[str]:
@@ -238,22 +217,6 @@ def _stronger_peer(records: Sequence[dict[str, Any]]) -> list[str]:
         "the printed one was fitted is not known; much of the printed lead of tkml is over that."
     ]
 
-
-_PRECISION_PROTOCOLS = (
-    "From the fits of Table 2; C is the one with the best average precision on validation rows. "
-    "In the paper's protocol that is so for LR and LSEP; tkml is the loop as it is, which looks at "
-    "accuracy.",
-    "The paper does not say of which k its tkml is. Here k is chosen by the average precision on "
-    "validation rows, in each split; tkml is there for each k, too.",
-)
-
-_PRECISION_KNOWN = (
-    "The loss of tkml compares one pair of labels of a row. How the others are ordered, which "
-    "average precision depends on, is left to the other rows and the ridge.",
-    "The formula in the paper has < where <= is usual. Taken at its word a row with one label "
-    "scores 0 however it is ranked, and LR would have about 16, 2 and 35 on Emotions, Scene and "
-    "Yeast; the usual formula must have been meant, and is used here.",
-)
 
 AP_TABLE = replace(
     TABLE,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sorr._files import write_atomically
 from sorr.experiments.experiment import Cell, Experiment, Plan, Task
 from sorr.experiments.paper.digits import (
     EFFORTS,
@@ -26,9 +27,22 @@ from sorr.experiments.paper.digits import (
 from sorr.experiments.paper.digits import MODELS as RELEASED
 from sorr.experiments.published import MNIST
 from sorr.experiments.rows import Row
-from sorr.experiments.tables import Line, Table, markdown, write_csv, write_text
+from sorr.experiments.tables import (
+    MISSED,
+    QUICK,
+    Line,
+    Table,
+    bullets,
+    count_of,
+    fill_page,
+    format_gain,
+    format_mean,
+    markdown,
+    read_notes,
+    write_csv,
+)
 
-__all__ = ["CLEAN", "EXPERIMENT", "NOISES", "QUICK", "draws_of", "label_of", "page"]
+__all__ = ["CLEAN", "EXPERIMENT", "NOISES", "label_of", "page"]
 
 _LINES = tuple(dict.fromkeys((*RELEASED, *OUR_MODELS)))
 _PRINTED = {"top-1 SVM": "top-k SVM", RANKED: "top-k SVM", "tkml": "tkml"}
@@ -112,7 +126,7 @@ def _view(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
     if not records:
         return []
     return [
-        write_text(folder / "table3.md", page(records, plan)),
+        write_atomically(folder / "table3.md", page(records, plan)),
         write_csv(folder / "table3.csv", records),
     ]
 
@@ -133,8 +147,6 @@ EXPERIMENT = Experiment(
 NOISES = tuple(MNIST)
 """Per cent of the labels of five digits that are wrong."""
 CLEAN = 0
-QUICK = " A quick run on small digits: too little of everything to say anything."
-_MISSED = "†"
 
 Record = Mapping[str, Any]
 _Held = dict[tuple[str, str], Record]
@@ -159,45 +171,28 @@ def label_of(noise: int, k: int) -> str:
 def page(records: Sequence[Record], plan: Plan) -> str:
     """Return the page of all records that are there."""
     held: _Held = {(record["setting"], record["model"]): record for record in records}
-    words = ["# Table 3: accuracy on MNIST with wrong labels", "", _preface(records, plan)]
+    tables = []
     for noise in NOISES:
         lines = _checked_lines(held, noise)
         if lines:
-            words += ["", f"## {noise} % of the labels of 2, 3, 5, 6 and 7 are wrong", ""]
-            words.append(markdown(_HEADER, lines).rstrip("\n"))
-    words += ["", *(f"- {note}" for note in _notes(held))]
-    return "\n".join(words).rstrip() + "\n"
-
-
-_HEADER = ("model", "by", *(f"top-{k}" for k in TOPS), f"top-1 - {PEER}")
-
-
-def _preface(records: Sequence[Record], plan: Plan) -> str:
+            tables += [f"## {noise} % of the labels of 2, 3, 5, 6 and 7 are wrong\n"]
+            tables += [markdown(_HEADER, lines)]
     counts = [
         max(record["paper_splits"], record["ours_splits"])
         for record in records
         if not record["setting"].startswith(f"{setting_of(CLEAN)} ")
     ]
-    draws = draws_of(counts or [1])
-    return (
-        f"Per cent of the test images, whose labels are right: mean (standard deviation) over "
-        f"{draws} of wrong labels, and the difference to what is printed.{QUICK * plan.quick} The "
-        f"last column is draw by draw, with its standard error. {_MISSED} marks what is printed "
-        "and ours does not reach."
+    return fill_page(
+        "table3",
+        draws=count_of(counts or [1], "draw"),
+        quick=QUICK * plan.quick,
+        missed=MISSED,
+        tables="\n".join(tables),
+        notes=bullets(_notes(held)),
     )
 
 
-def draws_of(counts: Iterable[int]) -> str:
-    """Return numbers of draws in words.
-
-    Examples
-    --------
-    >>> draws_of([5, 3, 4]), draws_of([1, 1])
-    ('3 to 5 draws', '1 draw')
-    """
-    found = sorted(set(counts))
-    span = " to ".join(str(count) for count in dict.fromkeys([found[0], found[-1]]))
-    return f"{span} draw" + "s" * (found[-1] > 1)
+_HEADER = ("model", "by", *(f"top-{k}" for k in TOPS), f"top-1 - {PEER}")
 
 
 def _checked_lines(held: _Held, noise: int) -> list[list[str]]:
@@ -215,24 +210,17 @@ def _checked_lines(held: _Held, noise: int) -> list[list[str]]:
 
 
 def _cell(record: Record, column: str) -> str:
-    mean, spread = record.get(column), record.get(f"{column}_spread")
-    if mean is None or math.isnan(mean):
-        return ""
-    words = f"{mean:.2f}"
-    if spread is not None and not math.isnan(spread):
-        words += f" ({spread:.2f})"
-    gap = record.get(f"{column}_minus_printed", math.nan)
-    if not math.isnan(gap):
-        words += f" {gap:+.2f}"
-    return words + _MISSED * (column == "ours" and record["reached"] is False)
+    mean = format_mean(record.get(column), record.get(f"{column}_spread"))
+    gap = format_gain(record.get(f"{column}_minus_printed", math.nan)) if mean else ""
+    missed = MISSED * (column == "ours" and record.get("reached") is False)
+    return f"{mean} {gap}".rstrip() + missed
 
 
 def _gain(record: Record, column: str, model: str) -> str:
-    gain = record.get(f"{column}_minus_{PEER}", math.nan)
-    if model == PEER or math.isnan(gain):
+    if model == PEER:
         return ""
-    error = record[f"{column}_minus_{PEER}_error"]
-    return f"{gain:+.2f}" + ("" if math.isnan(error) else f" ({error:.2f})")
+    name = f"{column}_minus_{PEER}"
+    return format_gain(record.get(name, math.nan), record.get(f"{name}_error", math.nan))
 
 
 # -- what to read there ----------------------------------------------------------------------------
@@ -240,13 +228,14 @@ def _gain(record: Record, column: str, model: str) -> str:
 
 def _notes(held: _Held) -> list[str]:
     is_printed = any(record["printed"] is not None for record in held.values())
+    fixed = read_notes("table3-notes")
+    notes = fixed["protocols"] + (fixed["known"] if is_printed else [])
     return [
         *_gains(held),
         *_above_printed(held),
         *_peer_above_printed(held),
         *_released(held),
-        *_PROTOCOL_NOTES,
-        *(_KNOWN if is_printed else ()),
+        *(note.format(C=C, model=RANKED, **EFFORTS["mnist"]._asdict()) for note in notes),
     ]
 
 
@@ -302,33 +291,3 @@ def _released(held: _Held) -> Iterator[str]:
                 f"By the paper's protocol, {model} is from {min(known):+.2f} to {max(known):+.2f} "
                 f"points off the printed {name}, over {len(known)} cells."
             )
-
-
-_EFFORT = EFFORTS["mnist"]
-_PROTOCOL_NOTES = (
-    f"Ours: models are minimised accurately with C = {C:g}, which was chosen beforehand on noisy "
-    "labels; nothing is chosen here. *Trimmed* is the softmax loss without the rows that fit worst "
-    "in each class: as many as `RankedRangeClassifier` estimates, or, for the oracle, as many as "
-    "are wrong. Constants inside of the estimator were set earlier, some of them with an eye on "
-    "test accuracies, of MNIST too.",
-    "Paper's protocol: the loop of the released script, with the printed steps. In each outer step "
-    "it keeps the iterate that predicts best. The script takes test rows for that; here it is "
-    "training rows that are held out with their labels as given. The SVMs have one outer step.",
-)
-_KNOWN = (
-    "All printed steps are made (27, 25 and 21 outer ones of 2,000 each), but on "
-    f"{_EFFORT.trained:,} of the training rows and in the {_EFFORT.directions} directions in which "
-    "these vary most: the whole loop takes hours. That costs about a point: with 50,000 rows and "
-    f"all directions one draw of {RANKED} gave 76.34, 90.65, 95.17, 97.33 and 98.49 with 20 % "
-    "wrong, and 67.85, 87.70, 93.56, 96.75 and 98.00 with 40 %. Fewer rows cost more: with 5,000, "
-    "tkml had a top-1 of 76.57 and 69.50. How many to take, k, and which SVM to show were settled "
-    "by looking at such test accuracies beside the printed ones.",
-    "tkml: the text has k = 1, the script k = 2. It is 2 here, which agrees with what is printed; "
-    "with k = 1 one draw of the same loop gave 84.22, 92.52, 95.95, 97.81 and 98.72 with 40 % "
-    "wrong.",
-    "SVM_alpha: the paper does not say of which k it is, and there is no script. In the script for "
-    "tkml the own label of a row is ranked with the others; without the tangent and with one rank, "
-    "rows that are right then cost nothing, however small their margin. That this was the baseline "
-    "is a guess, but it gives about what is printed. The top-1 SVM as it is defined does much "
-    "better after the same steps, and so does softmax when it is minimised.",
-)

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sorr._files import write_atomically
 from sorr.experiments.experiment import Cell, Experiment, Measured, Plan, Task, seed_of
 from sorr.experiments.rows import Row
-from sorr.experiments.tables import markdown, write_csv, write_figure, write_text
+from sorr.experiments.tables import fill_page, markdown, write_csv, write_figure
 from sorr.objectives import RankedRangeObjective
 from sorr.plots import CLASS_COLOURS, INK, KEPT, need_matplotlib, tidy
 from sorr.solvers import Solution, dca, trim
@@ -147,7 +148,8 @@ def _view(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
         for row in rows
     ]
     curves = _curves(records)
-    page = _PAGE.format(
+    page = fill_page(
+        "time",
         d=_FEATURES,
         outer=_OUTER,
         inner=_INNER,
@@ -158,7 +160,7 @@ def _view(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
         quick=" A quick run: few rows, which say little about growth." if plan.quick else "",
     )
     return [
-        write_text(folder / "time.md", page),
+        write_atomically(folder / "time.md", page),
         write_csv(folder / "time.csv", records),
         write_figure(folder / "time.png", _figure(curves)),
     ]
@@ -254,33 +256,6 @@ def _finish(ax: Axes, label: str, title: str) -> None:
     ax.set(xlim=limits[0], ylim=limits[1])
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), fontsize="small", frameon=False)
 
-
-_PAGE = """\
-# Time (appendix of the paper), measured
-
-The paper states O(|t| (n log n + |l|)) for |t| outer and |l| inner steps. Here: generated rows of
-{d} features, the logistic loss, a tenth of the rows dropped and a fifth left aside; processor time
-on one thread, the lowest of {rounds} runs. This is the one page with timings on it: it differs from
-machine to machine, and from run to run.{quick}
-
-- *dca stochastic* is the paper's algorithm, {outer} outer steps of {inner} inner steps on one row
-  each. An outer step is counted apart from its inner steps.
-- *dca deterministic* takes {outer} outer steps of at most {full} quasi-Newton steps on all rows. An
-  outer step is counted with them; of the steps of a run the one in the middle.
-- *trim* is the default of `sorr`, from its own choice of starting points to a certified minimum of
-  its last convex problem. *Readings* is how often the rows are read, *reading* the time of one.
-
-{costs}
-How costs grow, as a power of n:
-
-{growth}
-An outer step reads all rows and ranks them. At small n fixed costs hide how that grows. Ranking
-here is selection, whose time is in proportion to n, in the place of sorting; between 1,000 and
-1,000,000 rows n log n would grow as the power 1.1 of n, and timings hardly tell that from 1. An
-inner step reads one row, whatever n; what it may grow by is memory, since a row at random is not in
-the cache. That is the formula of the paper. What it leaves out is how many steps are needed:
-compare the objectives that were reached.
-"""
 
 EXPERIMENT = Experiment(
     name="time",
