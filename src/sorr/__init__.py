@@ -1,4 +1,4 @@
-"""Learning on data with outliers and wrong labels, by minimising a ranked range of losses."""
+"""Train models on data with wrong labels: rank the losses, drop the largest, learn from the rest."""
 
 from importlib import import_module
 from typing import Any
