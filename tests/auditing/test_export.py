@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sorr.auditing.export import neutral, to_csv
+from sorr.auditing.export import escape_formula, to_csv
 
 TEXTS = st.text(
     st.characters() | st.sampled_from("=+-@\t\r\n;,'\" 0123456789.e\uff1d\uff0d\ufeff\u200b")
@@ -47,37 +47,39 @@ def read(text):
     ],
 )
 def test_a_formula_gets_an_apostrophe(formula):
-    assert neutral(formula).startswith("'")
+    assert escape_formula(formula).startswith("'")
 
 
 @pytest.mark.parametrize(
     "number", ["-3.5", "+1e-3", "-0", "-.5", "+5.", "-1E+10", " -3", "-3 ", "12", "3-4", "1e5"]
 )
 def test_a_number_is_left_alone(number):
-    assert neutral(number) == number
+    assert escape_formula(number) == number
 
 
 @pytest.mark.parametrize(
     "text", ["", "a", "Smith, John", "x=1", "a-b", "1-2", "שלום", "😀", "'tis", 'say "hi"', "a;b"]
 )
 def test_a_plain_text_is_left_alone(text):
-    assert neutral(text) == text
+    assert escape_formula(text) == text
 
 
 def test_a_formula_behind_a_semicolon_cannot_become_a_cell_of_its_own():
-    assert neutral("a;=1+1; @b;-2") == "a;'=1+1;' @b;-2"
+    assert escape_formula("a;=1+1; @b;-2") == "a;'=1+1;' @b;-2"
 
 
 def test_control_characters_do_not_survive():
-    assert neutral("a\x00b\x1b[31mc\x7f\x9bd\ud800") == "a\ufffdb\ufffd[31mc\ufffd\ufffdd\ufffd"
-    assert neutral("a\r\nb\nc\td\u2028e") == "a b c d e"
+    assert (
+        escape_formula("a\x00b\x1b[31mc\x7f\x9bd\ud800") == "a\ufffdb\ufffd[31mc\ufffd\ufffdd\ufffd"
+    )
+    assert escape_formula("a\r\nb\nc\td\u2028e") == "a b c d e"
 
 
 @given(TEXTS)
 @example("\r\n=1")
 @example(" \t=1")
 def test_nothing_neutral_begins_as_a_formula_does_or_breaks_a_line(text):
-    made = neutral(text)
+    made = escape_formula(text)
     assert len(made.splitlines()) <= 1
     for piece in made.split(";"):
         is_number = True
@@ -90,7 +92,7 @@ def test_nothing_neutral_begins_as_a_formula_does_or_breaks_a_line(text):
 
 @given(TEXTS)
 def test_what_is_neutral_stays_as_it_is(text):
-    assert neutral(neutral(text)) == neutral(text)
+    assert escape_formula(escape_formula(text)) == escape_formula(text)
 
 
 @given(
@@ -100,7 +102,7 @@ def test_what_is_neutral_stays_as_it_is(text):
 )
 def test_any_reader_of_csv_gets_the_neutral_texts_back(rows):
     text = to_csv(rows[0], rows[1:])
-    assert read(text) == [[neutral(cell) for cell in row] for row in rows]
+    assert read(text) == [[escape_formula(cell) for cell in row] for row in rows]
     assert text.count("\n") == len(rows)
 
 

@@ -44,7 +44,7 @@ def test_of_two_classes_the_other_one_is_suggested():
     suggested, sure, own = suggestions(fitted, judge(fitted, 0, 1), chosen)
     assert (suggested != fitted.rows.y[chosen]).all()
     p = fitted.model.predict_proba(fitted.X[chosen])
-    np.testing.assert_allclose(sure, p[np.arange(20), 1 - fitted.strata[chosen]])
+    np.testing.assert_allclose(sure, p[np.arange(20), 1 - fitted.class_of_row[chosen]])
     np.testing.assert_allclose(own, 1 - sure)
 
 
@@ -116,13 +116,13 @@ def test_what_the_columns_say_adds_up_to_the_difference_of_the_predictions(kind)
         raw = model.predict(X) - model.intercept_
         difference = towards * (raw[chosen] - raw[~fitted.dropped].mean())
     else:
-        towards = model.classes_[(fitted.strata[chosen] + 1) % len(model.classes_)]
+        towards = model.classes_[(fitted.class_of_row[chosen] + 1) % len(model.classes_)]
         raw = X @ model.coef_.T
         if kind == "two":
             raw = np.column_stack([np.zeros(len(raw)), raw])
         raw = raw - raw[~fitted.dropped].mean(axis=0)
         to = np.searchsorted(model.classes_, towards)
-        difference = raw[chosen, to] - raw[chosen, fitted.strata[chosen]]
+        difference = raw[chosen, to] - raw[chosen, fitted.class_of_row[chosen]]
     names, amounts = contributions(fitted, chosen, towards)
     assert names == list(dict.fromkeys(source.column for source in fitted.sources))
     np.testing.assert_allclose(amounts.sum(axis=1), difference, rtol=1e-9, atol=1e-9)

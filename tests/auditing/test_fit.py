@@ -19,7 +19,7 @@ def test_as_many_rows_are_left_out_as_seem_wrong():
 def test_a_number_is_one_of_all_rows_and_a_share_one_of_each_class():
     assert fit_rows(rows(mixed()), m=9).counts.tolist() == [9]
     share = fit_rows(rows(mixed()), m=0.1)
-    np.testing.assert_array_equal(share.counts, np.floor(0.1 * np.bincount(share.strata)))
+    np.testing.assert_array_equal(share.counts, np.floor(0.1 * np.bincount(share.class_of_row)))
     assert fit_rows(rows(line(), "price"), m=0.05).counts.tolist() == [10]
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sorr.auditing.entry import audit_example, audit_table
 from sorr.auditing.page import figures, page, render, sections
-from sorr.auditing.page.figures import FRAME, round_steps, traced
+from sorr.auditing.page.figures import FRAME, round_steps, svg_path
 from sorr.auditing.page.words import seen, short
 from tests.auditing import hostile
 from tests.auditing.hostile import FLIPPED, hostile_report, pd, quickly
@@ -178,9 +178,9 @@ def test_the_table_lists_the_suspects_first(evil):
 
 def test_rows_know_at_which_positions_they_are_left_out(robots):
     for row in sections.listing(robots).rows:
-        left_out = [bool(it.dropped[row.row]) for it in robots.walk.positions]
+        left_out = [bool(it.dropped[row.row]) for it in robots.sweep.points]
         assert [letter == "1" for letter in row.at] == left_out
-        assert row.is_out == left_out[robots.walk.chosen]
+        assert row.is_out == left_out[robots.sweep.chosen]
 
 
 def test_rows_that_only_other_positions_leave_out_are_there_and_hidden(robots_page, robots):
@@ -189,7 +189,7 @@ def test_rows_that_only_other_positions_leave_out_are_there_and_hidden(robots_pa
     assert sum("hidden" not in it for it in states) == len(robots.order)
     assert all(("hidden" in it) == (it["data-state"] == "kept") for it in states)
     assert len(states) == len(moves(robots_page)["rows"])
-    ever = np.any([it.dropped for it in robots.walk.positions], axis=0)
+    ever = np.any([it.dropped for it in robots.sweep.points], axis=0)
     assert len(states) == ever.sum()
 
 
@@ -212,10 +212,10 @@ def test_a_long_table_is_cut_and_says_so(robots, monkeypatch):
 
 def test_what_is_drawn_at_first_is_the_choice_of_the_audit(robots, robots_page):
     data = moves(robots_page)
-    assert data["chosen"] == robots.walk.chosen
-    assert len(data["stages"]) == len(robots.walk.positions)
+    assert data["chosen"] == robots.sweep.chosen
+    assert len(data["stages"]) == len(robots.sweep.points)
     drawn = [it["d"] for it in Outline(robots_page).of("path") if "data-curve" in it]
-    assert drawn == [cut[0] for cut in data["stages"][robots.walk.chosen]["cuts"]]
+    assert drawn == [cut[0] for cut in data["stages"][robots.sweep.chosen]["cuts"]]
     widths = [int(it["width"]) for it in Outline(robots_page).of("rect") if "data-clip" in it]
     sizes = np.bincount(robots.fitted.groups)
     np.testing.assert_allclose(widths, 1000 * np.sqrt(robots.fitted.model.m_ / sizes), atol=0.51)
@@ -224,10 +224,10 @@ def test_what_is_drawn_at_first_is_the_choice_of_the_audit(robots, robots_page):
 def test_counts_of_a_position_are_those_of_its_rows(robots):
     panels, undrawn = figures.panels(robots)
     assert undrawn == 0
-    for i, position in enumerate(robots.walk.positions):
+    for i, position in enumerate(robots.sweep.points):
         texts = [panel.cuts[i].text for panel in panels]
         assert [int(it.split()[0]) for it in texts] == position.counts.tolist()
-    stage = figures.stages(robots)[robots.walk.chosen]
+    stage = figures.stages(robots)[robots.sweep.chosen]
     assert stage.dropped == len(robots.order)
 
 
@@ -249,7 +249,7 @@ def path_points(path):
 def test_a_line_misses_none_of_its_points(heights, seed):
     x = np.sort(np.random.default_rng(seed).random(len(heights)))
     y = np.array(heights)
-    drawn = path_points(traced(x, y))
+    drawn = path_points(svg_path(x, y))
     start, end = drawn[:-1], drawn[1:]
     for point in np.column_stack([x, y]) * FRAME:
         if len(drawn) == 1:
@@ -263,7 +263,7 @@ def test_a_line_misses_none_of_its_points(heights, seed):
 
 
 def test_a_filled_line_closes_outside_of_the_frame():
-    points = path_points(traced(np.array([0.1, 0.9]), np.array([-5.0, 0.5]), filled=True))
+    points = path_points(svg_path(np.array([0.1, 0.9]), np.array([-5.0, 0.5]), filled=True))
     assert points[0].tolist() == [-12, 1012]
     assert points[-1].tolist() == [1012, 1012]
     assert points[:, 1].min() == -12  # what is above the frame stays near it
@@ -435,10 +435,10 @@ def test_the_example_says_how_many_planted_labels_were_found(robots):
 
 
 def test_a_difference_that_may_be_chance_is_called_so(robots):
-    first, *others = robots.walk.positions
-    by_far = replace(robots.walk, positions=(replace(first, kept_error=0.4), *others))
+    first, *others = robots.sweep.points
+    by_far = replace(robots.sweep, points=(replace(first, kept_error=0.4), *others))
     assert "chance" in sections.tiles(robots)[2].remark
-    assert "chance" not in sections.tiles(replace(robots, walk=by_far))[2].remark
+    assert "chance" not in sections.tiles(replace(robots, sweep=by_far))[2].remark
 
 
 @pytest.mark.parametrize("name", ["robots_page", "evil_page"])

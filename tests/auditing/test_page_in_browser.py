@@ -122,7 +122,7 @@ def test_keys_move_the_slider_and_all_that_hangs_on_it(browser, report):
     after = browser.run(POSITION)
     errors = before.pop("height"), after.pop("height")
     assert {key for key in before if before[key] == after[key]} == set()
-    position, chosen = (report.walk.positions[report.walk.chosen + i] for i in (3, 0))
+    position, chosen = (report.sweep.points[report.sweep.chosen + i] for i in (3, 0))
     assert (errors[0] == errors[1]) == (position.kept_error == chosen.kept_error)
     assert after["rings"] == position.dropped.sum()
     assert after["rows"] == f"{position.dropped.sum()} rows"
@@ -153,11 +153,11 @@ def test_filters_show_what_changes_and_what_is_left_out(browser, report):
         )
         return int(re.search(r"of ([\d,]+) rows shown", browser.run(POSITION)["status"])[1])
 
-    last = report.walk.positions[-1].dropped
+    last = report.sweep.points[-1].dropped
     assert filtered("here") == last.sum()
     assert filtered("changes") == (last != report.fitted.dropped).sum()
     assert filtered("either") == (last | report.fitted.dropped).sum()
-    ever = sum(it.dropped for it in report.walk.positions) > 0
+    ever = sum(it.dropped for it in report.sweep.points) > 0
     assert filtered("all") == ever.sum()
 
 
@@ -166,7 +166,7 @@ def test_more_rows_are_shown_on_demand(browser, report):
     browser.press("End")
     few = len(browser.run(SHOWN))
     assert few == 25
-    assert report.walk.positions[-1].dropped.sum() > 35
+    assert report.sweep.points[-1].dropped.sum() > 35
     browser.click("#more")
     assert len(browser.run(SHOWN)) > few
     assert browser.run("document.activeElement.tagName") == "SUMMARY"

@@ -202,9 +202,9 @@ def test_how_many_numbers_are_wrong_is_found_out():
 
 
 def test_a_robust_fit_that_is_worse_is_warned_about(robots):
-    positions = list(robots.walk.positions)
+    positions = list(robots.sweep.points)
     positions[0] = replace(positions[0], kept_error=0.01)
-    worse = replace(robots, walk=replace(robots.walk, positions=tuple(positions)))
+    worse = replace(robots, sweep=replace(robots.sweep, points=tuple(positions)))
     assert worse.errors[0] < worse.errors[1]
     assert any("worse than the plain one" in text for text in worse.warnings)
     assert not any("worse than the plain one" in text for text in robots.warnings)

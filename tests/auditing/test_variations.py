@@ -12,7 +12,7 @@ import pandas as pd
 
 from sorr.auditing import variations
 from sorr.auditing.fit import fit_rows, largest
-from sorr.auditing.variations import _counts, _folds, _half, _part, resample, walk
+from sorr.auditing.variations import _counts, _folds, _half, _part, resample, sweep
 from tests.auditing.tables import line, mixed, rows, three_classes
 
 
@@ -59,12 +59,12 @@ def fitted(request):
 
 
 @pytest.fixture(scope="module")
-def walked(fitted):
-    return walk(fitted, 0, 1, quietly)
+def swept(fitted):
+    return sweep(fitted, 0, 1, quietly)
 
 
-def test_the_chosen_position_is_that_of_the_audit(fitted, walked):
-    chosen = walked.positions[walked.chosen]
+def test_the_chosen_position_is_that_of_the_audit(fitted, swept):
+    chosen = swept.points[swept.chosen]
     np.testing.assert_array_equal(chosen.dropped, fitted.dropped)
     np.testing.assert_array_equal(chosen.counts, fitted.model.m_)
     kept_most = np.array(
@@ -76,26 +76,26 @@ def test_the_chosen_position_is_that_of_the_audit(fitted, walked):
     assert (chosen.cuts >= kept_most).all()
 
 
-def test_every_position_leaves_out_as_many_rows_as_it_says(fitted, walked):
-    for position in walked.positions:
+def test_every_position_leaves_out_as_many_rows_as_it_says(fitted, swept):
+    for position in swept.points:
         found = np.bincount(fitted.groups, position.dropped, minlength=len(position.counts))
         np.testing.assert_array_equal(found, position.counts)
         assert position.share == position.dropped.mean()
         assert (np.diff(position.curves, axis=1) <= 0).all()
 
 
-def test_with_nothing_left_out_the_walk_ends_at_the_plain_fit(fitted, walked):
+def test_with_nothing_left_out_the_sweep_ends_at_the_plain_fit(fitted, swept):
     plain = clone(fitted.model).set_params(m=0).fit(fitted.X, fitted.rows.y)
     losses = plain.row_losses(fitted.X, fitted.rows.y)
-    tops = [losses[fitted.groups == group].max() for group in range(len(walked.positions[0].cuts))]
-    np.testing.assert_allclose(walked.positions[0].curves[:, 0], tops, rtol=1e-3)
-    assert np.isnan(walked.positions[0].cuts).all()
+    tops = [losses[fitted.groups == group].max() for group in range(len(swept.points[0].cuts))]
+    np.testing.assert_allclose(swept.points[0].curves[:, 0], tops, rtol=1e-3)
+    assert np.isnan(swept.points[0].cuts).all()
 
 
-def test_errors_are_those_of_fits_that_have_not_seen_a_row(fitted, walked):
+def test_errors_are_those_of_fits_that_have_not_seen_a_row(fitted, swept):
     rng = np.random.default_rng(0)
-    part = _part(fitted.strata, 10**6, rng)  # draws nothing, as in the walk
-    fold = _folds(fitted.strata[part], rng)
+    part = _part(fitted.class_of_row, 10**6, rng)  # draws nothing, as in the sweep
+    fold = _folds(fitted.class_of_row[part], rng)
     wrong = np.zeros(len(part))
     for i in range(fold.max() + 1):
         inside, y = fold != i, fitted.rows.y
@@ -103,7 +103,7 @@ def test_errors_are_those_of_fits_that_have_not_seen_a_row(fitted, walked):
         predicted = model.predict(fitted.X[~inside])
         is_class = bool(fitted.classes)
         wrong[~inside] = predicted != y[~inside] if is_class else abs(predicted - y[~inside])
-    first = walked.positions[0]
+    first = swept.points[0]
     assert first.error == pytest.approx(wrong.mean(), rel=1e-3)
     assert first.kept_error == pytest.approx(wrong[~fitted.dropped].mean(), rel=1e-3)
 
@@ -126,23 +126,23 @@ def test_where_the_number_is_estimated_each_half_estimates_its_own():
 
 
 def test_a_half_has_rows_of_every_class_and_half_of_each():
-    strata = np.repeat([0, 1, 2], [1, 10, 101])
-    half = _half(strata, np.random.default_rng(0))
-    assert np.bincount(strata[half]).tolist() == [1, 5, 51]
+    class_of_row = np.repeat([0, 1, 2], [1, 10, 101])
+    half = _half(class_of_row, np.random.default_rng(0))
+    assert np.bincount(class_of_row[half]).tolist() == [1, 5, 51]
     assert len(set(half.tolist())) == len(half)
 
 
 def test_of_many_rows_a_part_is_taken_that_has_every_class(monkeypatch):
-    strata = np.repeat([0, 1], [5000, 3])
-    part = _part(strata, 100, np.random.default_rng(0))
+    class_of_row = np.repeat([0, 1], [5000, 3])
+    part = _part(class_of_row, 100, np.random.default_rng(0))
     assert 100 <= len(part) <= 102
-    assert np.bincount(strata[part])[1] >= 2
+    assert np.bincount(class_of_row[part])[1] >= 2
     monkeypatch.setattr(variations, "_LARGEST_FIT", 60)
     monkeypatch.setattr(variations, "_VALIDATED", 60)
     fitted = fit_rows(rows(mixed()), m=0.05)
-    walked = walk(fitted, 0, 1, quietly)
-    np.testing.assert_array_equal(walked.positions[walked.chosen].dropped, fitted.dropped)
-    assert all(len(it.dropped) == 240 for it in walked.positions)
+    swept = sweep(fitted, 0, 1, quietly)
+    np.testing.assert_array_equal(swept.points[swept.chosen].dropped, fitted.dropped)
+    assert all(len(it.dropped) == 240 for it in swept.points)
 
 
 def test_a_row_alone_in_its_class_is_never_held_out():
@@ -155,8 +155,8 @@ def test_a_number_of_all_rows_can_be_left_out_where_a_class_is_rare():
     frame = mixed(n=300)
     frame["y"] = np.where(frame.index < 19, "bad", "good")
     fitted = fit_rows(rows(frame), m=5)
-    walked = walk(fitted, 0, 1, quietly)
-    assert max(int(it.counts.sum()) for it in walked.positions) <= 18
+    swept = sweep(fitted, 0, 1, quietly)
+    assert max(int(it.counts.sum()) for it in swept.points) <= 18
     assert resample(fitted, 0, 1, quietly).shares.tolist() == [5 / 300] * 20
 
 
@@ -165,16 +165,16 @@ def test_folds_of_many_small_classes_are_even():
     assert np.bincount(fold).tolist() == [24] * 5
     frame = three_classes(n=12)
     fitted = fit_rows(rows(frame), m=0)
-    assert np.isfinite(walk(fitted, 0, 1, quietly).positions[0].error)
+    assert np.isfinite(sweep(fitted, 0, 1, quietly).points[0].error)
 
 
 def test_a_single_outlier_is_left_out_of_the_fits_that_hold_other_rows_out():
     frame = line(n=60, off=1)
-    walked = walk(fit_rows(rows(frame, "price"), m=1), 0, 1, quietly)
-    first, chosen = walked.positions[0], walked.positions[walked.chosen]
+    swept = sweep(fit_rows(rows(frame, "price"), m=1), 0, 1, quietly)
+    first, chosen = swept.points[0], swept.points[swept.chosen]
     assert chosen.kept_error < 0.9 * first.kept_error
     clean = line(n=60, off=0)
-    without = walk(fit_rows(rows(clean, "price"), m=0), 0, 1, quietly).positions[0]
+    without = sweep(fit_rows(rows(clean, "price"), m=0), 0, 1, quietly).points[0]
     assert chosen.kept_error == pytest.approx(without.error, rel=0.1)
 
 
@@ -184,5 +184,5 @@ def test_rows_that_are_alike_are_counted_one_by_one():
     y = np.where((kinds["a"] == "p") ^ (rng.random(400) < 0.15), "yes", "no")
     fitted = fit_rows(rows(pd.DataFrame(kinds | {"y": y})), m=0.05)
     np.testing.assert_array_equal(np.bincount(fitted.groups, fitted.dropped), fitted.counts)
-    out = [int(it.dropped.sum()) for it in walk(fitted, 0, 1, quietly).positions]
+    out = [int(it.dropped.sum()) for it in sweep(fitted, 0, 1, quietly).points]
     assert out == sorted(set(out))

@@ -18,7 +18,7 @@ _FILES = {
     "fit_table": "fit",
     "load_model": "storage",
     "read_table": "table",
-    "shown": "table",
+    "quote": "table",
     "to_csv": "export",
 }
 __all__ = list(_FILES)

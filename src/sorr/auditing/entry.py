@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 
-from sorr._checks import as_seed
+from sorr._checks import as_whole_seed
+from sorr._typing import BoolArray, Report
 from sorr.auditing.findings import judge
-from sorr.auditing.fit import Drop, Progress, fit_rows
+from sorr.auditing.fit import Drop, fit_rows
 from sorr.auditing.report import AuditReport
 from sorr.auditing.rows import Roles, Rows, labelled_rows
-from sorr.auditing.table import Table, TableError, plain
-from sorr.auditing.variations import quiet, resample, walk
+from sorr.auditing.table import Table, TableError, quote_bare
+from sorr.auditing.variations import ignore_warnings, resample, sweep
 from sorr.datasets import flip_symmetric, load_monk
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def audit_table(
     group: Sequence[str] = (),
     seed: int = 0,
     jobs: int = 1,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> AuditReport:
     """Audit a table that was read from a file; the arguments are those of ``sorr audit``."""
     roles = Roles(target, id_column, tuple(ignore), tuple(group))
@@ -43,7 +43,7 @@ def audit_table(
     return audit_rows(rows, m=m, seed=seed, jobs=jobs, progress=progress)
 
 
-def audit_example(*, seed: int = 0, jobs: int = 1, progress: Progress | None = None) -> AuditReport:
+def audit_example(*, seed: int = 0, jobs: int = 1, progress: Report | None = None) -> AuditReport:
     """Audit the robots, whose wrong labels are known."""
     table, wrong = example(seed)
     rows = labelled_rows(table, Roles(TARGET))
@@ -56,25 +56,25 @@ def audit_rows(
     m: Drop = "auto",
     seed: int = 0,
     jobs: int = 1,
-    progress: Progress | None = None,
-    is_wrong: npt.NDArray[np.bool_] | None = None,
+    progress: Report | None = None,
+    is_wrong: BoolArray | None = None,
 ) -> AuditReport:
     """Fit, judge every row, and find out what both depend on."""
     tell = _teller(progress)
     tell(0.0)(0.0, "the robust fit")
     fitted = fit_rows(rows, m=m, seed=seed, jobs=jobs)
     tell(0.3)(0.0, "the plain fit")
-    with quiet():
+    with ignore_warnings():
         plain = clone(fitted.model).set_params(m=0).fit(fitted.X, rows.y)
         judgement = judge(fitted, seed, jobs)
-    walked = walk(fitted, seed, jobs, tell(0.35, 0.65))
+    swept = sweep(fitted, seed, jobs, tell(0.35, 0.65))
     resampled = resample(fitted, seed, jobs, tell(0.65, 1.0))
-    report = AuditReport(fitted, plain, judgement, walked, resampled, is_wrong)
+    report = AuditReport(fitted, plain, judgement, swept, resampled, is_wrong)
     tell(1.0)(0.0, "")
     return report
 
 
-def _teller(progress: Progress | None) -> Callable[..., Callable[[float, str], None]]:
+def _teller(progress: Report | None) -> Callable[..., Callable[[float, str], None]]:
     """Return what makes the progress of a part into that of the whole."""
 
     def part(begin: float, end: float = 1.0) -> Callable[[float, str], None]:
@@ -101,7 +101,7 @@ def audit(
     group: Sequence[str] = (),
     random_state: Any = 0,
     n_jobs: int = 1,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> AuditReport:
     """Find the rows that do not belong, and fit a model without them.
 
@@ -145,21 +145,13 @@ def audit(
     >>> sorted(report.suspects["row"])
     [3, 70, 150]
     """
-    seed = _as_seed(random_state)
+    seed = as_whole_seed(random_state)
     frame, target = _frame_and_target(X, y)
     n = len(frame)
     table = Table(frame, np.arange(n), None, n, (), "the rows given")
     roles = Roles(target, id_column, _as_names("ignore", ignore), _as_names("group", group))
     rows = labelled_rows(table, roles, task)
     return audit_rows(rows, m=m, seed=seed, jobs=n_jobs, progress=progress)
-
-
-def _as_seed(random_state: Any) -> int:
-    seed = as_seed(random_state)
-    if isinstance(seed, int):
-        return seed
-    draw = np.random.default_rng() if seed is None else seed
-    return int(draw.integers(2**31))
 
 
 def _as_names(option: str, given: Any) -> tuple[str, ...]:
@@ -187,8 +179,8 @@ def _frame_and_target(X: Any, y: Any) -> tuple[DataFrame, str]:
     if name in frame.columns:
         if frame[name].reset_index(drop=True).equals(labels):
             raise TableError(
-                f"X holds the labels themselves in column {plain(name)}; needed X without it, or "
-                f"y={name!r}"
+                f"X holds the labels themselves in column {quote_bare(name)}; needed X without it, "
+                f"or y={name!r}"
             )
         name += " (y)"
     return frame.assign(**{name: labels.to_numpy()}), name
@@ -203,7 +195,7 @@ def _as_frame(X: Any) -> DataFrame:
         names = [str(name) for name in X.columns]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise TableError(f"X has two columns {plain(twice)}; needed names that differ")
+            raise TableError(f"X has two columns {quote_bare(twice)}; needed names that differ")
         return X.set_axis(names, axis=1).reset_index(drop=True)
     values = X.toarray() if hasattr(X, "toarray") else X
     if np.ndim(values[:1]) != 2:
@@ -232,7 +224,7 @@ class Example(NamedTuple):
     """A table, and which of its labels are wrong."""
 
     table: Table
-    wrong: npt.NDArray[np.bool_]
+    wrong: BoolArray
 
 
 def example(seed: int = 0) -> Example:

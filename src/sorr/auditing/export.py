@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from numbers import Number
 from typing import Any
 
-__all__ = ["neutral", "to_csv"]
+__all__ = ["escape_formula", "to_csv"]
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 _BREAK = re.compile(r"\r\n|[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
@@ -18,7 +18,7 @@ _USUAL = re.compile(r"([0-9A-Za-z][0-9A-Za-z_.:/%() -]*)?(?<! )")  # what needs 
 _SEPARATOR = re.compile(r'[",;|]')
 
 
-def neutral(cell: str) -> str:
+def escape_formula(cell: str) -> str:
     r"""Return a text that a spreadsheet takes for a text, on one line.
 
     What would begin a formula gets an apostrophe, even behind white space, in full-width letters,
@@ -27,7 +27,7 @@ def neutral(cell: str) -> str:
 
     Examples
     --------
-    >>> neutral("=1+1"), neutral("-3.5"), neutral("two\nlines")
+    >>> escape_formula("=1+1"), escape_formula("-3.5"), escape_formula("two\nlines")
     ("'=1+1", '-3.5', 'two lines')
     """
     pieces = [f"'{piece}" if _runs(piece) else piece for piece in cell.split(";")]
@@ -64,11 +64,11 @@ def _field(cell: Any) -> str:
     if kind is int:
         return str(cell)
     if isinstance(cell, str):
-        return cell if _USUAL.fullmatch(cell) else _quoted(neutral(cell))
+        return cell if _USUAL.fullmatch(cell) else _quoted(escape_formula(cell))
     if _is_missing(cell):
         return ""
     is_number = kind is float or isinstance(cell, Number)
-    return str(cell) if is_number else _quoted(neutral(str(cell)))
+    return str(cell) if is_number else _quoted(escape_formula(str(cell)))
 
 
 def _is_missing(cell: Any) -> bool:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sorr._typing import FloatArray
 from sorr.auditing.fit import Fitted
 from sorr.auditing.preparation import MISSING
-from sorr.auditing.table import plain
+from sorr.auditing.table import quote_bare
 from sorr.share import OutlierShare, estimate_outlier_share
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def suggestions(fitted: Fitted, judgement: Judgement, rows: npt.NDArray[np.intp]
         predicted, scale = model.predict(X), typical_error(fitted)
         off = np.abs(predicted - fitted.rows.y[rows])
         return Suggestions(predicted, off / scale if scale else np.full(len(rows), np.inf), nothing)
-    p, given = model.predict_proba(X), fitted.strata[rows]
+    p, given = model.predict_proba(X), fitted.class_of_row[rows]
     likely = p.copy()
     if isinstance(judgement.share, OutlierShare):
         flips = judgement.share.flip_rate_
@@ -237,7 +237,7 @@ def _directions(
     to = np.searchsorted(fitted.model.classes_, towards)
     if len(coef) == 1:
         return np.asarray(coef * np.where(to == 1, 1.0, -1.0)[:, None])
-    return np.asarray(coef[to] - coef[fitted.strata[rows]])
+    return np.asarray(coef[to] - coef[fitted.class_of_row[rows]])
 
 
 def reasons(
@@ -279,8 +279,14 @@ def reasons(
 def _of_class(given: Any, suggested: Any, sure: float, own: float) -> tuple[str, str]:
     """Return what the model says of a row, and what the columns argue for."""
     if sure > own:
-        return f"The model says {plain(suggested)} ({_percent(sure)})", f"against {plain(given)}"
-    return f"The model says {plain(given)} too ({_percent(own)})", f"for {plain(suggested)}"
+        return (
+            f"The model says {quote_bare(suggested)} ({_percent(sure)})",
+            f"against {quote_bare(given)}",
+        )
+    return (
+        f"The model says {quote_bare(given)} too ({_percent(own)})",
+        f"for {quote_bare(suggested)}",
+    )
 
 
 def _of_number(given: float, suggested: float, sure: float, _: float) -> tuple[str, str]:
@@ -315,7 +321,7 @@ class _Phrases:
         numeric = fitted.pipeline.named_steps["columns"].numeric_
         chosen: DataFrame = fitted.rows.frame.iloc[rows]
         self.values = {name: chosen[name].to_numpy(dtype=object) for name in chosen.columns}
-        self.strata = fitted.strata[rows]
+        self.class_of_row = fitted.class_of_row[rows]
         self.numeric = set(numeric)
         self.usual = _usual(fitted, numeric) if fitted.classes else {}
 
@@ -323,11 +329,11 @@ class _Phrases:
         """Return the value of a column in one of the rows."""
         value = self.values[name][place]
         if value is None or value != value:
-            return f"{plain(name)} {MISSING}"
+            return f"{quote_bare(name)} {MISSING}"
         if name not in self.numeric:
-            return f"{plain(name)} = {plain(value)}"
-        text = f"{plain(name)} = {float(value):.4g}"
-        low, high = self.usual.get(self.strata[place], {}).get(name, (-np.inf, np.inf))
+            return f"{quote_bare(name)} = {quote_bare(value)}"
+        text = f"{quote_bare(name)} = {float(value):.4g}"
+        low, high = self.usual.get(self.class_of_row[place], {}).get(name, (-np.inf, np.inf))
         if low <= float(value) <= high:
             return text
         return f"{text} (usually {low:.4g} to {high:.4g})"
@@ -337,7 +343,7 @@ def _usual(fitted: Fitted, numeric: Sequence[str]) -> dict[int, dict[str, tuple[
     """Return, by class and column, between which numbers most rows lie that are kept."""
     found = {}
     for stratum in range(len(fitted.classes)):
-        rows = np.flatnonzero(~fitted.dropped & (fitted.strata == stratum))
+        rows = np.flatnonzero(~fitted.dropped & (fitted.class_of_row == stratum))
         rows = rows[:: -(-len(rows) // _SAMPLE)] if len(rows) else rows
         values = fitted.rows.frame.iloc[rows][list(numeric)].astype(float).quantile(_USUAL)
         found[stratum] = {name: (values[name].iloc[0], values[name].iloc[1]) for name in numeric}

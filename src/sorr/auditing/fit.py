@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral, Real
@@ -20,9 +19,8 @@ from sorr.auditing.table import Table, TableError
 from sorr.estimators import RankedRangeClassifier, RankedRangeRegressor
 from sorr.ranked import kth_largest
 
-__all__ = ["Drop", "Fitted", "Progress", "as_drop", "fit_model", "fit_rows", "fit_table", "largest"]
+__all__ = ["Drop", "Fitted", "as_drop", "fit_model", "fit_rows", "fit_table", "largest"]
 
-Progress = Callable[[float, float, str], None]
 Drop = float | int | Literal["auto"]
 
 _LARGEST_CURVATURE = 5e7  # entries, rows times classes squared, that a certificate may take
@@ -77,7 +75,7 @@ class Fitted:
         return self.model.classes_.tolist() if self.rows.task == "classification" else []
 
     @cached_property
-    def strata(self) -> npt.NDArray[np.intp]:
+    def class_of_row(self) -> npt.NDArray[np.intp]:
         """The place of the class of each row among all; zero in a regression."""
         if not self.classes:
             return np.zeros(len(self.rows), dtype=np.intp)
@@ -91,7 +89,7 @@ class Fitted:
     @cached_property
     def groups(self) -> npt.NDArray[np.intp]:
         """Which rows are ranked together: those of a class, or all."""
-        return np.zeros(len(self.rows), dtype=np.intp) if self.is_pooled else self.strata
+        return np.zeros(len(self.rows), dtype=np.intp) if self.is_pooled else self.class_of_row
 
     @cached_property
     def sources(self) -> list[Source]:

@@ -14,7 +14,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sorr.auditing.rows import kind_of
-from sorr.auditing.table import TableError, shown
+from sorr.auditing.table import TableError, quote
 from sorr.share import centre_and_spread
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class RawColumns(TransformerMixin, BaseEstimator):
         if absent:
             raise TableError(
                 f"{len(absent)} of the columns that the model learned from are not there: "
-                f"{', '.join(map(shown, absent[:8]))}; needed all of them, under the same names"
+                f"{', '.join(map(quote, absent[:8]))}; needed all of them, under the same names"
             )
         columns = {name: _numbers(X[name]) for name in self.numeric_}
         columns |= {name: _texts(X[name]) for name in self.categorical_}
@@ -126,7 +126,7 @@ def _numbers(column: Series[Any]) -> npt.NDArray[np.float64]:
     except (ValueError, TypeError):
         wrong = column[pd.to_numeric(column, errors="coerce").isna() & column.notna()].iloc[0]
         raise TableError(
-            f"column {shown(column.name)} holds {shown(wrong)}, which is no number; needed "
+            f"column {quote(column.name)} holds {quote(wrong)}, which is no number; needed "
             "numbers, as in the rows that the model learned from"
         ) from None
     if np.isinf(values).any():

@@ -18,7 +18,7 @@ from sorr.auditing.export import to_csv
 from sorr.auditing.findings import Judgement, Stratum, all_strata, reasons, suggestions, unevenness
 from sorr.auditing.fit import Fitted
 from sorr.auditing.rows import Rows
-from sorr.auditing.variations import Resamples, Walk
+from sorr.auditing.variations import Resamples, Sweep
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -49,7 +49,7 @@ class AuditReport:
         The same fit with no row left out.
     judgement : Judgement
         How suspect each row is.
-    walk : Walk
+    sweep : Sweep
         Fits with other numbers of rows left out.
     resamples : Resamples
         Fits to halves of the rows.
@@ -69,7 +69,7 @@ class AuditReport:
     fitted: Fitted
     plain: Any = field(repr=False)
     judgement: Judgement = field(repr=False)
-    walk: Walk = field(repr=False)
+    sweep: Sweep = field(repr=False)
     resamples: Resamples = field(repr=False)
     is_wrong: npt.NDArray[np.bool_] | None = field(default=None, repr=False)
 
@@ -162,7 +162,7 @@ class AuditReport:
     def _ties(self) -> list[str]:
         """Return a note if rows that are kept are as suspect as some that are not."""
         fitted, losses = self.fitted, self.fitted.model.losses_
-        cuts = self.walk.positions[self.walk.chosen].cuts[fitted.groups]
+        cuts = self.sweep.points[self.sweep.chosen].cuts[fitted.groups]
         equal = int(((losses == cuts) & ~fitted.dropped).sum())
         if not equal:
             return []
@@ -192,8 +192,8 @@ class AuditReport:
     @property
     def errors(self) -> tuple[float, float]:
         """The errors on held-out rows that the audit keeps: of the plain fit and the robust one."""
-        positions = self.walk.positions
-        return positions[0].kept_error, positions[self.walk.chosen].kept_error
+        positions = self.sweep.points
+        return positions[0].kept_error, positions[self.sweep.chosen].kept_error
 
     def confusion(self, model: Any) -> npt.NDArray[np.int64]:
         """Return how many kept rows of each class a model takes for each class.
@@ -227,8 +227,8 @@ class AuditReport:
             "held_out_error": {
                 "plain": plain,
                 "robust": robust,
-                "plain_on_all": self.walk.positions[0].error,
-                "robust_on_all": self.walk.positions[self.walk.chosen].error,
+                "plain_on_all": self.sweep.points[0].error,
+                "robust_on_all": self.sweep.points[self.sweep.chosen].error,
             },
             "status": self.fitted.model.status_.name,
             "dropped": {

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from sorr._checks import close_names
 from sorr._typing import IntArray
-from sorr.auditing.table import Table, plain
-from sorr.auditing.table.values import TableError, listed, shown
+from sorr.auditing.table import Table, quote_bare
+from sorr.auditing.table.values import TableError, listed, quote
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -56,10 +56,10 @@ class Roles:
         named += [("group", name) for name in self.group]
         for role, name in named:
             if name is not None and name not in columns:
-                raise TableError(f"--{role} {shown(name)}: {_no_such(name, columns)}")
+                raise TableError(f"--{role} {quote(name)}: {_no_such(name, columns)}")
         if self.target in (self.id_column, *self.ignore):
             raise TableError(
-                f"--target {shown(self.target)} is also named by --id or --ignore; needed a column "
+                f"--target {quote(self.target)} is also named by --id or --ignore; needed a column "
                 "for the target alone"
             )
 
@@ -77,7 +77,7 @@ class Roles:
 
 def _no_such(name: str, columns: Sequence[str]) -> str:
     if close := close_names(name, columns):
-        return f"there is no such column; did you mean {' or '.join(map(shown, close))}?"
+        return f"there is no such column; did you mean {' or '.join(map(quote, close))}?"
     return f"there is no such column; there are {listed(columns)}"
 
 
@@ -135,7 +135,7 @@ def check_features(frame: DataFrame) -> tuple[str, ...]:
     notes = [f"{_named(constant)} of one value only, which tells nothing."] if constant else []
     numbers = [name for name, kind in kinds.items() if kind == "number"]
     if keys := [name for name in numbers if _counts_rows(frame[name])]:
-        flags = " ".join(f"--id {shown(name)}" for name in keys[:1])
+        flags = " ".join(f"--id {quote(name)}" for name in keys[:1])
         notes.append(
             f"{_named(keys)} with another whole number in each row, in order: if that only tells "
             f"rows apart, say so with {flags}."
@@ -160,7 +160,7 @@ def _named(names: Sequence[str]) -> str:
 
 
 def _way_out(names: Sequence[str]) -> str:
-    flags = " ".join(f"--ignore {shown(name)}" for name in names[:8])
+    flags = " ".join(f"--ignore {quote(name)}" for name in names[:8])
     return f"leave {'it' if len(names) == 1 else 'them'} out with {flags}"
 
 
@@ -230,7 +230,7 @@ def labelled_rows(table: Table, roles: Roles, task: str = "auto") -> Rows:
     notes = list(table.notes)
     if not is_there.all():
         if not is_there.any():
-            raise TableError(f"the target {shown(roles.target)} has no value in any row")
+            raise TableError(f"the target {quote(roles.target)} has no value in any row")
         notes.append(f"{int((~is_there).sum()):,} rows without a label are left aside.")
         frame, target = frame[is_there], target[is_there]
     if len(target) < _FEWEST:
@@ -242,14 +242,14 @@ def labelled_rows(table: Table, roles: Roles, task: str = "auto") -> Rows:
     y = _classes(target, roles.target) if found == "classification" else _numbers(target)
     if len(np.unique(y)) < 2:
         raise TableError(
-            f"the target {shown(roles.target)} is {shown(y[0])} in every row; needed a column with "
+            f"the target {quote(roles.target)} is {quote(y[0])} in every row; needed a column with "
             "two values at least"
         )
     notes += check_features(frame[features])
     if found == "regression" and (same := _common(y)) is not None:
         notes.append(
-            f"Half of the rows or more have the {plain(roles.target)} {same:.4g}: a plane through "
-            "those takes all others for outliers. Audit the others alone, or use classes."
+            f"Half of the rows or more have the {quote_bare(roles.target)} {same:.4g}: a plane "
+            "through those takes all others for outliers. Audit the others alone, or use classes."
         )
     places = np.flatnonzero(is_there)
     return Rows(
@@ -277,18 +277,18 @@ def task_of(target: Series[Any], name: str, asked: str) -> Task:
     """Return what is to be learned: classes, unless a target holds many numbers."""
     if asked not in ("auto", "classification", "regression"):
         raise TableError(
-            f"--task {shown(asked)} is not known; needed auto, classification or regression"
+            f"--task {quote(asked)} is not known; needed auto, classification or regression"
         )
     kind = kind_of(target)
     if kind == "date":
         raise TableError(
-            f"the target {shown(name)} holds dates; needed classes or numbers, such as days since "
+            f"the target {quote(name)} holds dates; needed classes or numbers, such as days since "
             "a day"
         )
     if asked == "regression" and kind == "text":
         raise TableError(
-            f"--task regression needs numbers, and the target {shown(name)} holds "
-            f"{shown(target.dropna().iloc[0])}; needed another target, or --task classification"
+            f"--task regression needs numbers, and the target {quote(name)} holds "
+            f"{quote(target.dropna().iloc[0])}; needed another target, or --task classification"
         )
     if asked != "auto":
         return cast("Task", asked)
@@ -305,7 +305,7 @@ def _numbers(target: Series[Any]) -> npt.NDArray[np.float64]:
     values: npt.NDArray[np.float64] = target.to_numpy(dtype=np.float64)
     if not np.isfinite(values).all():
         raise TableError(
-            f"the target {shown(target.name)} holds an infinite number; needed finite ones"
+            f"the target {quote(target.name)} holds an infinite number; needed finite ones"
         )
     return values
 
@@ -314,7 +314,7 @@ def _classes(target: Series[Any], name: str) -> npt.NDArray[Any]:
     different = target.nunique()
     if different > _MOST_CLASSES or (different > 2 and different > len(target) / 2):
         raise TableError(
-            f"the target {shown(name)} has {different:,} different values in {len(target):,} rows; "
+            f"the target {quote(name)} has {different:,} different values in {len(target):,} rows; "
             f"needed classes that repeat, {_MOST_CLASSES} at most: or --task regression, if they "
             "are numbers"
         )

@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sorr._typing import FloatArray, IntArray
 from sorr.auditing.fit import Fitted, fit_model, largest
 
-__all__ = ["Position", "Resamples", "Walk", "quiet", "resample", "walk"]
+__all__ = ["Resamples", "Sweep", "SweepPoint", "ignore_warnings", "resample", "sweep"]
 
 
 _LARGEST_FIT = 10_000  # rows: more change nothing that can be seen, and the losses are of all rows
@@ -31,7 +31,7 @@ _CURVE = np.linspace(0.0, 1.0, 121) ** 1.5  # shares of a class at which its cur
 
 
 @dataclass(frozen=True, eq=False)
-class Position:
+class SweepPoint:
     """A fit with so many rows left out.
 
     Attributes
@@ -45,7 +45,7 @@ class Position:
     cuts : ndarray of shape (n_groups,)
         The smallest loss that is left out; NaN where none is.
     curves : ndarray of shape (n_groups, n_points)
-        The losses of each group in descending order, at the shares `Walk.shares` of it.
+        The losses of each group in descending order, at the shares `Sweep.shares` of it.
     error, kept_error : float
         What fits without a row say of it, against what is given: the share that differs, or the
         mean absolute difference. Of all rows, and of those that the audit keeps.
@@ -61,19 +61,19 @@ class Position:
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
+class Sweep:
     """Fits with ever more rows left out.
 
     Attributes
     ----------
-    positions : tuple of Position
+    positions : tuple of SweepPoint
     chosen : int
         Which of them is the one of the audit.
     shares : ndarray of shape (n_points,)
         Where curves have points.
     """
 
-    positions: tuple[Position, ...]
+    points: tuple[SweepPoint, ...]
     chosen: int
     shares: FloatArray = field(repr=False)
 
@@ -94,18 +94,18 @@ class Resamples:
     shares: FloatArray
 
 
-def walk(fitted: Fitted, seed: int, jobs: int, tell: Callable[[float, str], None]) -> Walk:
+def sweep(fitted: Fitted, seed: int, jobs: int, tell: Callable[[float, str], None]) -> Sweep:
     """Return the fits along a way from no rows left out, by those of the audit, to half of them.
 
     From the audit's fit the way goes down and up, each fit beginning at the last one. Up to the
     audit's choice all groups grow in its proportion; beyond, by the same share of what is left.
     """
-    steps = _counts(np.bincount(fitted.groups), fitted.counts, _most(fitted, fitted.strata))
+    steps = _counts(np.bincount(fitted.groups), fitted.counts, _most(fitted, fitted.class_of_row))
     place = next(i for i, counts in enumerate(steps) if np.array_equal(counts, fitted.counts))
     rng = np.random.default_rng(seed)
-    rows = _part(fitted.strata, _LARGEST_FIT, rng)
+    rows = _part(fitted.class_of_row, _LARGEST_FIT, rng)
     share = len(rows) / len(fitted.rows)
-    with quiet():
+    with ignore_warnings():
         tell(0.0, "other numbers of rows left out")
         fits: dict[int, Any] = {place: fitted.model}
         for way in (range(place - 1, -1, -1), range(place + 1, len(steps))):
@@ -120,12 +120,12 @@ def walk(fitted: Fitted, seed: int, jobs: int, tell: Callable[[float, str], None
     positions = tuple(
         _position(fitted, losses[i], steps[i], masks[i], *errors[i]) for i in range(len(steps))
     )
-    return Walk(positions, place, _CURVE)
+    return Sweep(positions, place, _CURVE)
 
 
-def _most(fitted: Fitted, strata: IntArray) -> npt.NDArray[np.int64]:
+def _most(fitted: Fitted, class_of_row: IntArray) -> npt.NDArray[np.int64]:
     """Return how many rows of each group can be left out without a class that vanishes."""
-    sizes = np.bincount(strata, minlength=max(len(fitted.classes), 1))
+    sizes = np.bincount(class_of_row, minlength=max(len(fitted.classes), 1))
     return np.asarray(np.maximum((sizes.min(keepdims=True) if fitted.is_pooled else sizes) - 1, 0))
 
 
@@ -155,7 +155,7 @@ def _refit(last: Any, fitted: Fitted, rows: IntArray, counts: npt.NDArray[Any]) 
 
 def _drop(fitted: Fitted, rows: IntArray, counts: npt.NDArray[Any]) -> Any:
     """Return how many rows of each group to leave out, as the estimator takes it."""
-    whole = np.minimum(counts, _most(fitted, fitted.strata[rows])).astype(int).tolist()
+    whole = np.minimum(counts, _most(fitted, fitted.class_of_row[rows])).astype(int).tolist()
     return whole[0] if fitted.is_pooled else dict(zip(fitted.classes, whole, strict=True))
 
 
@@ -166,22 +166,22 @@ def _position(
     dropped: npt.NDArray[np.bool_],
     error: float,
     kept_error: float,
-) -> Position:
+) -> SweepPoint:
     cuts, curves = [], []
     for group in range(len(counts)):
         ordered = -np.sort(-losses[fitted.groups == group])
         curves.append(ordered[np.rint(_CURVE * (len(ordered) - 1)).astype(int)])
         cuts.append(ordered[counts[group] - 1] if counts[group] else np.nan)
     share = float(counts.sum() / len(losses))
-    return Position(counts, share, dropped, np.array(cuts), np.array(curves), error, kept_error)
+    return SweepPoint(counts, share, dropped, np.array(cuts), np.array(curves), error, kept_error)
 
 
 def _validate(
     fitted: Fitted, masks: Sequence[npt.NDArray[np.bool_]], rng: np.random.Generator, jobs: int
 ) -> list[tuple[float, float]]:
     """Return the errors at each position, of rows that the fits have not seen."""
-    rows = _part(fitted.strata, _VALIDATED, rng)
-    fold = _folds(fitted.strata[rows], rng)
+    rows = _part(fitted.class_of_row, _VALIDATED, rng)
+    fold = _folds(fitted.class_of_row[rows], rng)
     folds = [i for i in range(_FOLDS) if (fold == i).any()]
     tasks = (delayed(_hold_out)(fitted, rows, fold == i, masks) for i in folds)
     wrong = np.concatenate(Parallel(n_jobs=jobs, prefer="threads")(tasks), axis=1)
@@ -213,24 +213,26 @@ def _hold_out(
     return np.array(found, dtype=np.float64)
 
 
-def _folds(strata: IntArray, rng: np.random.Generator) -> IntArray:
-    """Return the fold of each row, even in all strata; a row alone in its own is never held out."""
-    fold, begin = np.full(len(strata), -1), 0
-    for stratum in np.unique(strata):
-        rows = rng.permutation(np.flatnonzero(strata == stratum))
+def _folds(class_of_row: IntArray, rng: np.random.Generator) -> IntArray:
+    """Return the fold of each row, balanced by class. The only row of a class is never held out."""
+    fold, begin = np.full(len(class_of_row), -1), 0
+    for label in np.unique(class_of_row):
+        rows = rng.permutation(np.flatnonzero(class_of_row == label))
         if len(rows) > 1:
             fold[rows] = (begin + np.arange(len(rows))) % _FOLDS
             begin += len(rows)
     return fold
 
 
-def _part(strata: IntArray, limit: int, rng: np.random.Generator) -> IntArray:
-    """Return at most so many rows, drawn evenly, two of each stratum at least."""
-    if len(strata) <= limit:
-        return np.arange(len(strata))
-    chosen = rng.choice(len(strata), limit, replace=False)
-    few = np.flatnonzero(np.bincount(strata[chosen], minlength=int(strata.max()) + 1) < 2)
-    more = [np.flatnonzero(strata == stratum)[:2] for stratum in few]
+def _part(class_of_row: IntArray, limit: int, rng: np.random.Generator) -> IntArray:
+    """Return at most so many rows, drawn evenly, two of each class at least."""
+    if len(class_of_row) <= limit:
+        return np.arange(len(class_of_row))
+    chosen = rng.choice(len(class_of_row), limit, replace=False)
+    few = np.flatnonzero(
+        np.bincount(class_of_row[chosen], minlength=int(class_of_row.max()) + 1) < 2
+    )
+    more = [np.flatnonzero(class_of_row == label)[:2] for label in few]
     return np.unique(np.concatenate([chosen, *more]))
 
 
@@ -239,11 +241,11 @@ def resample(fitted: Fitted, seed: int, jobs: int, tell: Callable[[float, str], 
 
     Where the audit estimates how many rows are wrong, so does each of these fits.
     """
-    strata = fitted.strata
-    halves = [_half(strata, np.random.default_rng([seed, i])) for i in range(_RESAMPLES)]
+    class_of_row = fitted.class_of_row
+    halves = [_half(class_of_row, np.random.default_rng([seed, i])) for i in range(_RESAMPLES)]
     tasks = (delayed(_judge)(fitted, half) for half in halves)
-    dropped, shares = np.zeros(len(strata)), []
-    with quiet():
+    dropped, shares = np.zeros(len(class_of_row)), []
+    with ignore_warnings():
         found: Iterator[npt.NDArray[np.bool_]] = Parallel(
             n_jobs=jobs, prefer="threads", return_as="generator"
         )(tasks)
@@ -254,11 +256,11 @@ def resample(fitted: Fitted, seed: int, jobs: int, tell: Callable[[float, str], 
     return Resamples(dropped / _RESAMPLES, np.array(shares))
 
 
-def _half(strata: IntArray, rng: np.random.Generator) -> IntArray:
+def _half(class_of_row: IntArray, rng: np.random.Generator) -> IntArray:
     halves = []
-    for stratum in np.unique(strata):
-        rows = np.flatnonzero(strata == stratum)
-        most = -(-min(len(rows), _LARGEST_FIT * len(rows) // len(strata) + 1) // 2)
+    for label in np.unique(class_of_row):
+        rows = np.flatnonzero(class_of_row == label)
+        most = -(-min(len(rows), _LARGEST_FIT * len(rows) // len(class_of_row) + 1) // 2)
         halves.append(rng.choice(rows, most, replace=False))
     return np.sort(np.concatenate(halves))
 
@@ -284,7 +286,7 @@ def _judge(fitted: Fitted, half: IntArray) -> npt.NDArray[np.bool_]:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def ignore_warnings() -> Iterator[None]:
     """Keep to oneself what the many fits warn about: that of the audit has said it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

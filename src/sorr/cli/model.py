@@ -265,8 +265,8 @@ def _check_columns(path: Path, needed: Sequence[str], table: Table) -> None:
 
 def _named(name: str, table: Table) -> str:
     from sorr._checks import close_names
-    from sorr.auditing import shown as quoted
+    from sorr.auditing import quote
 
     close = close_names(name, table.frame.columns)
-    hint = f" (there is {' and '.join(map(quoted, close))})" if close else ""
-    return f"{quoted(name)}{hint}"
+    hint = f" (there is {' and '.join(map(quote, close))})" if close else ""
+    return f"{quote(name)}{hint}"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sorr.auditing.table import TableError, files, plain, read_table, shown, text
+from sorr.auditing.table import TableError, files, quote, quote_bare, read_table, text
 from sorr.auditing.table.values import read_numbers
 
 pytest.importorskip("pandas", reason="tables are read by pandas")
@@ -216,17 +216,17 @@ def test_hostile_names_are_shown_short_and_escaped(refused):
 @pytest.mark.parametrize("width", [10, 40])
 @pytest.mark.parametrize("value", [HOSTILE, "\n" * 100, "'" * 100, "'\"" * 50, 10**90, "é" * 41])
 def test_a_long_value_is_shown_in_the_width_that_is_there(value, width):
-    text = shown(value, width)
+    text = quote(value, width)
     assert text.isprintable()
     assert len(text) == width + 2
     assert text[-4:-1] == "..."
-    assert plain(value, width) == text[1:-1]
+    assert quote_bare(value, width) == text[1:-1]
 
 
 def test_a_short_value_is_shown_whole():
-    assert shown("x" * 40) == repr("x" * 40)
-    assert shown(1.5) == "'1.5'"
-    assert plain(None) == "None"
+    assert quote("x" * 40) == repr("x" * 40)
+    assert quote(1.5) == "'1.5'"
+    assert quote_bare(None) == "None"
 
 
 def test_a_machine_without_pandas_is_told_what_to_install(refused, monkeypatch):

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from sklearn.decomposition import PCA, TruncatedSVD
 
 from sorr._typing import FloatArray, IntArray
-from sorr.auditing.page.words import count, label, number, of_rows, percent, short
+from sorr.auditing.page.words import count, count_rows, label, number, percent, short
 from sorr.auditing.report import AuditReport
-from sorr.auditing.variations import Position
+from sorr.auditing.variations import SweepPoint
 
 __all__ = [
     "FRAME",
@@ -34,9 +34,9 @@ __all__ = [
     "positions_of",
     "round_steps",
     "stages",
+    "svg_path",
     "tendency",
     "ticks",
-    "traced",
 ]
 
 FRAME = 1000  # units of a line on either axis
@@ -80,7 +80,7 @@ def ticks(places: Sequence[float], texts: Sequence[str]) -> list[Tick]:
     return [Tick(placed(place), text) for place, text in pairs if -1e-9 <= place <= 1 + 1e-9]
 
 
-def traced(x: FloatArray, y: FloatArray, *, filled: bool = False) -> str:
+def svg_path(x: FloatArray, y: FloatArray, *, filled: bool = False) -> str:
     """Return the line through points of the unit square as an SVG path.
 
     Parameters
@@ -163,11 +163,11 @@ def panels(report: AuditReport) -> tuple[list[Panel], int]:
 
     Those with the most rows left out have one, if there are many.
     """
-    fitted, walk = report.fitted, report.walk
+    fitted, sweep = report.fitted, report.sweep
     sizes = np.bincount(fitted.groups)
     names = [short(name, 40) for name in fitted.classes] if len(sizes) > 1 else ["all rows"]
-    chosen = np.sort(np.argsort(-walk.positions[walk.chosen].counts, kind="stable")[:_MOST_PANELS])
-    top = _top(walk.positions[walk.chosen])
+    chosen = np.sort(np.argsort(-sweep.points[sweep.chosen].counts, kind="stable")[:_MOST_PANELS])
+    top = _top(sweep.points[sweep.chosen])
     up, marked = round_steps(0.0, top, 4), _MARKED if len(sizes) < 3 else _FEW_MARKED
     found = []
     for group in chosen.tolist():
@@ -178,13 +178,13 @@ def panels(report: AuditReport) -> tuple[list[Panel], int]:
                 placed(np.sqrt(last)) if last < 1 - 1e-9 else None,
                 ticks([it**0.5 for it in marked], [f"{100 * it:g}%" for it in marked]),
                 ticks([1 - it / top for it in up], [number(it) for it in up]),
-                [_cut(it, group, int(sizes[group]), walk.shares, top) for it in walk.positions],
+                [_cut(it, group, int(sizes[group]), sweep.shares, top) for it in sweep.points],
             )
         )
     return found, len(sizes) - len(found)
 
 
-def _top(position: Position) -> float:
+def _top(position: SweepPoint) -> float:
     """Return the loss at the upper edge: the largest, unless a few rows dwarf all others."""
     largest = float(position.curves[:, 0].max())
     cuts = position.cuts[np.isfinite(position.cuts)]
@@ -194,16 +194,16 @@ def _top(position: Position) -> float:
     return min(largest, _HIGHEST * typical) * 1.05 or 1.0
 
 
-def _cut(position: Position, group: int, size: int, shares: FloatArray, top: float) -> Cut:
+def _cut(position: SweepPoint, group: int, size: int, shares: FloatArray, top: float) -> Cut:
     ranks, first = np.unique(np.rint(shares * (size - 1)).astype(int), return_index=True)
     losses = position.curves[group][first]
     gone = int(position.counts[group])
     edge, largest = float(np.sqrt(gone / size)), float(losses[0])
     return Cut(
-        traced(np.sqrt((ranks + 0.5) / size), 1 - losses / top, filled=True),
+        svg_path(np.sqrt((ranks + 0.5) / size), 1 - losses / top, filled=True),
         placed(edge),
         round(1000 * edge),
-        f"{count(gone)} of {of_rows(size)} left out ({percent(gone / size)})",
+        f"{count(gone)} of {count_rows(size)} left out ({percent(gone / size)})",
         f"up to {number(largest)} \N{UPWARDS ARROW}" if largest > top else "",
     )
 
@@ -224,7 +224,7 @@ class Tendency:
 
 def tendency(report: AuditReport) -> Tendency:
     """Return the two lines, and where each position is on them."""
-    positions, is_share = report.walk.positions, bool(report.fitted.classes)
+    positions, is_share = report.sweep.points, bool(report.fitted.classes)
     x = np.array([it.share for it in positions])
     errors = np.array([[it.error, it.kept_error] for it in positions])
     high = float(errors.max()) * 1.08 or 1.0
@@ -234,8 +234,8 @@ def tendency(report: AuditReport) -> Tendency:
     across, height = x / width, 1 - (errors - low) / (high - low)
     right, up = round_steps(0.0, width), round_steps(low, high, 4)
     return Tendency(
-        traced(across, height[:, 0]),
-        traced(across, height[:, 1]),
+        svg_path(across, height[:, 0]),
+        svg_path(across, height[:, 1]),
         ticks([it / width for it in right], [f"{100 * it:g}%" for it in right]),
         ticks(
             [1 - (it - low) / (high - low) for it in up],
@@ -245,7 +245,7 @@ def tendency(report: AuditReport) -> Tendency:
             (placed(a), placed(b), placed(c))
             for a, (b, c) in zip(across.tolist(), height.tolist(), strict=True)
         ],
-        bool(across[report.walk.chosen] > 0.6),
+        bool(across[report.sweep.chosen] > 0.6),
     )
 
 
@@ -266,11 +266,11 @@ def stages(report: AuditReport) -> list[Stage]:
         Stage(
             percent(it.share),
             int(it.counts.sum()),
-            of_rows(int(it.counts.sum())),
+            count_rows(int(it.counts.sum())),
             write(it.error),
             write(it.kept_error),
         )
-        for it in report.walk.positions
+        for it in report.sweep.points
     ]
 
 
@@ -386,7 +386,7 @@ def _apart(where: FloatArray) -> FloatArray:
 
 def positions_of(report: AuditReport, rows: IntArray) -> list[str | None]:
     """Return at which positions some rows are left out: 1 or 0 for each; None if at none."""
-    dropped = np.array([it.dropped[rows] for it in report.walk.positions]).T
+    dropped = np.array([it.dropped[rows] for it in report.sweep.points]).T
     return ["".join("01"[out] for out in row) if any(row) else None for row in dropped.tolist()]
 
 
@@ -396,7 +396,7 @@ def _chosen(report: AuditReport) -> IntArray:
     Of many rows each kind has its share, so that rings are as frequent as they are; but of
     suspects some more, if there are few.
     """
-    ever, n = np.any([it.dropped for it in report.walk.positions], axis=0), len(report.rows)
+    ever, n = np.any([it.dropped for it in report.sweep.points], axis=0), len(report.rows)
     out, never = report.order, np.flatnonzero(~ever)
     others = np.flatnonzero(ever & ~report.fitted.dropped)
     if n > _MOST_DOTS:
@@ -464,14 +464,14 @@ def _kinds(report: AuditReport) -> tuple[list[Kind], npt.NDArray[np.intp]]:
             f"above {number(float(high))}",
         ]
         return [Kind(it, i) for i, it in enumerate(names)], np.digitize(y, [low, high])
-    sizes = np.bincount(fitted.strata)
+    sizes = np.bincount(fitted.class_of_row)
     common = np.sort(np.argsort(-sizes, kind="stable")[:_KINDS])
     marks = np.full(len(sizes), _KINDS)
     marks[common] = np.arange(len(common))
     kinds = [Kind(short(fitted.classes[i], 30), int(marks[i])) for i in common.tolist()]
     if len(sizes) > _KINDS:
         kinds.append(Kind(f"{len(sizes) - _KINDS} other classes", _KINDS))
-    return kinds, marks[fitted.strata]
+    return kinds, marks[fitted.class_of_row]
 
 
 def _titles(report: AuditReport, rows: IntArray) -> list[str]:

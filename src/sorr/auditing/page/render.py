@@ -11,13 +11,13 @@ from typing import Any
 from sorr import __version__
 from sorr.auditing.page.figures import panels, plane, stages, tendency
 from sorr.auditing.page.sections import (
-    deck,
     estimates,
     groups,
     headline,
     learned,
     listing,
     repeats,
+    subtitle,
     tiles,
 )
 from sorr.auditing.page.words import percent, seen, short
@@ -50,7 +50,7 @@ def _views(report: AuditReport) -> dict[str, Any]:
     course, told = tendency(report), stages(report)
     table, cloud = listing(report), plane(report)
     moves = {
-        "chosen": report.walk.chosen,
+        "chosen": report.sweep.chosen,
         "stages": [
             {**stage._asdict(), "mark": course.marks[i], "cuts": [it.cuts[i] for it in drawn]}
             for i, stage in enumerate(told)
@@ -66,7 +66,7 @@ def _views(report: AuditReport) -> dict[str, Any]:
         "out": len(report.order),
         "share": percent(len(report.order) / len(report.rows)),
         "headline": headline(report),
-        "deck": deck(report),
+        "subtitle": subtitle(report),
         "tiles": tiles(report),
         "warnings": [short(it, _LONGEST) for it in report.warnings],
         "notes": [short(it, _LONGEST) for it in report.notes],
@@ -74,7 +74,7 @@ def _views(report: AuditReport) -> dict[str, Any]:
         "undrawn": undrawn,
         "tendency": course,
         "stages": told,
-        "chosen": report.walk.chosen,
+        "chosen": report.sweep.chosen,
         "listing": table,
         "learned": learned(report),
         "plane": cloud,

@@ -14,9 +14,9 @@ from sorr.auditing.page.figures import Tick, placed, positions_of, round_steps, 
 from sorr.auditing.page.words import (
     aligned,
     count,
+    count_rows,
     label,
     number,
-    of_rows,
     percent,
     probability,
     short,
@@ -37,13 +37,13 @@ __all__ = [
     "Slopes",
     "Suspect",
     "Tile",
-    "deck",
     "estimates",
     "groups",
     "headline",
     "learned",
     "listing",
     "repeats",
+    "subtitle",
     "tiles",
 ]
 
@@ -113,7 +113,7 @@ def listing(report: AuditReport) -> Listing:
 
 def _others(report: AuditReport) -> IntArray:
     """Return the rows that only other positions leave out, those first that leave first."""
-    dropped = np.array([it.dropped for it in report.walk.positions])
+    dropped = np.array([it.dropped for it in report.sweep.points])
     rows = np.flatnonzero(dropped.any(axis=0) & ~report.fitted.dropped)
     return rows[np.lexsort([report.judgement.rank[rows], dropped[:, rows].argmax(axis=0)])]
 
@@ -237,7 +237,7 @@ class Slopes:
     left_out: int
 
 
-class Cell(NamedTuple):
+class MatrixEntry(NamedTuple):
     """A number of a matrix, and how strongly it is coloured: from 0 to 5."""
 
     text: str
@@ -250,7 +250,7 @@ class Matrix:
     """How many rows of each class are taken for which."""
 
     title: str
-    rows: list[tuple[str, list[Cell]]]
+    rows: list[tuple[str, list[MatrixEntry]]]
     wrong: str
 
 
@@ -335,7 +335,7 @@ def _matrix(title: str, counts: npt.NDArray[np.int64], classes: list[str]) -> Ma
     rows = []
     for i, name in enumerate(classes):
         cells = [
-            Cell(count(int(counts[i, j])), int(np.ceil(5 * of_row[i, j] ** 0.5)), i == j)
+            MatrixEntry(count(int(counts[i, j])), int(np.ceil(5 * of_row[i, j] ** 0.5)), i == j)
             for j in range(len(classes))
         ]
         rows.append((name, cells))
@@ -387,12 +387,12 @@ def headline(report: AuditReport) -> str:
     """Return what was found, in a line."""
     out, whole = len(report.order), len(report.rows)
     if not out:
-        return f"None of the {of_rows(whole)} is left out"
+        return f"None of the {count_rows(whole)} is left out"
     verb = "does" if out == 1 else "do"
-    return f"{count(out)} of {of_rows(whole)} {verb} not go with the others"
+    return f"{count(out)} of {count_rows(whole)} {verb} not go with the others"
 
 
-def deck(report: AuditReport) -> str:
+def subtitle(report: AuditReport) -> str:
     """Return what was audited and what the suspects do to a model, in two sentences."""
     rows, (plain, robust) = report.rows, report.errors
     target, columns = short(rows.roles.target, 60), len(rows.frame.columns)
@@ -510,8 +510,8 @@ def estimates(report: AuditReport) -> Estimates | None:
     if share is None:
         return None
     names = [short(name, 40) for name in fitted.classes] or ["all rows"]
-    sizes = np.bincount(fitted.strata)
-    gone = np.bincount(fitted.strata, fitted.dropped)
+    sizes = np.bincount(fitted.class_of_row)
+    gone = np.bincount(fitted.class_of_row, fitted.dropped)
     rates = np.nan_to_num(np.atleast_1d(share.rate_))
     ends = np.nan_to_num(np.reshape(share.interval_, (-1, 2)))
     bounds = getattr(share, "upper_bound_", [None] * len(names))

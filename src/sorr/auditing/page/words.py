@@ -13,9 +13,9 @@ __all__ = [
     "MISSING",
     "aligned",
     "count",
+    "count_rows",
     "label",
     "number",
-    "of_rows",
     "percent",
     "probability",
     "seen",
@@ -108,12 +108,12 @@ def count(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def of_rows(value: int) -> str:
+def count_rows(value: int) -> str:
     """Return a number of rows.
 
     Examples
     --------
-    >>> of_rows(1), of_rows(2000)
+    >>> count_rows(1), count_rows(2000)
     ('1 row', '2,000 rows')
     """
     return f"{value:,} row" if value == 1 else f"{value:,} rows"

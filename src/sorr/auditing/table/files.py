@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from sorr.auditing.table.values import TableError, listed, shown
+from sorr.auditing.table.values import TableError, listed, quote
 
 __all__ = [
     "LONGEST",
@@ -83,14 +83,14 @@ def examine(path: Path, name: str) -> Source:
     try:
         is_there = path.exists()
     except OSError as error:
-        raise TableError(f"{shown(path, 200)} cannot be read: {_reason(error)}") from error
+        raise TableError(f"{quote(path, 200)} cannot be read: {_reason(error)}") from error
     if not is_there:
         raise TableError(_missing(path))
     if path.is_dir():
-        raise TableError(f"{shown(name, 200)} is a folder; needed a file in it{_tables_in(path)}")
+        raise TableError(f"{quote(name, 200)} is a folder; needed a file in it{_tables_in(path)}")
     if not path.is_file():
         raise TableError(
-            f"{shown(name, 200)} is no regular file; it is read twice: write it to a file first, "
+            f"{quote(name, 200)} is no regular file; it is read twice: write it to a file first, "
             "or pipe it in with - as the file"
         )
     size = path.stat().st_size
@@ -98,7 +98,7 @@ def examine(path: Path, name: str) -> Source:
     with _readable(packed), _bytes(packed) as (_, stream):
         head = stream.read(_HEAD)
     if not head.strip():
-        raise TableError(f"{shown(name)} is empty; needed a line of names and rows below it")
+        raise TableError(f"{quote(name)} is empty; needed a line of names and rows below it")
     is_parquet = head.startswith(_PARQUET_MAGIC)
     if not is_parquet:
         _check_is_text(head, packed)
@@ -113,12 +113,12 @@ def read_lines(source: Source, tick: Tick) -> Generator[str, None, None]:
         for number, line in enumerate(iter(partial(text.readline, LONGEST), ""), start=1):
             if "\0" in line:
                 raise TableError(
-                    f"{shown(source.name)} has a NUL character in line {number}, as text has not: "
+                    f"{quote(source.name)} has a NUL character in line {number}, as text has not: "
                     f"it is damaged, in UTF-16 without a mark, or no table; {_SAVE}"
                 )
             if len(line) >= LONGEST:
                 raise TableError(
-                    f"line {number} of {shown(source.name)} is longer than {LONGEST:,} characters; "
+                    f"line {number} of {quote(source.name)} is longer than {LONGEST:,} characters; "
                     "needed a table with a line for each row"
                 )
             if not number % _TICK:
@@ -133,11 +133,11 @@ def _start(path: Path, name: str) -> bytes:
             return raw.read(len(_GZIP))
     except PermissionError as error:
         raise TableError(
-            f"{shown(name, 200)} may not be read by you; ask its owner, or: chmod u+r "
+            f"{quote(name, 200)} may not be read by you; ask its owner, or: chmod u+r "
             f"{_in_a_command(path)}"
         ) from error
     except OSError as error:
-        raise TableError(f"{shown(name, 200)} cannot be read: {_reason(error)}") from error
+        raise TableError(f"{quote(name, 200)} cannot be read: {_reason(error)}") from error
 
 
 @contextmanager
@@ -161,10 +161,10 @@ def _readable(source: Source) -> Iterator[None]:
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         what = "ends too early" if isinstance(error, EOFError) else _reason(error)
         raise TableError(
-            f"{shown(source.name)} is a damaged gzip file ({what}); fetch or pack it again"
+            f"{quote(source.name)} is a damaged gzip file ({what}); fetch or pack it again"
         ) from error
     except OSError as error:
-        raise TableError(f"{shown(source.name)} cannot be read: {_reason(error)}") from error
+        raise TableError(f"{quote(source.name)} cannot be read: {_reason(error)}") from error
 
 
 def _reason(error: Exception) -> str:
@@ -175,11 +175,11 @@ def _reason(error: Exception) -> str:
 def _missing(path: Path) -> str:
     folder = path.parent
     if not folder.is_dir():
-        return f"there is no folder {shown(folder, 200)}; needed the path of a table"
+        return f"there is no folder {quote(folder, 200)}; needed the path of a table"
     names = {name.casefold(): name for name in _files_in(folder)}
     close = difflib.get_close_matches(path.name.casefold(), names, n=3)
     hint = f"; did you mean {listed([names[it] for it in close])}?" if close else ""
-    return f"there is no file {shown(path, 200)}{hint or '; needed the path of a table'}"
+    return f"there is no file {quote(path, 200)}{hint or '; needed the path of a table'}"
 
 
 def _tables_in(folder: Path) -> str:
@@ -197,11 +197,11 @@ def _files_in(folder: Path) -> list[str]:
 def _check_is_text(head: bytes, source: Source) -> None:
     """Refuse a file whose first bytes say that it is something else than a table as text."""
     if head.startswith(b"PK\x03\x04"):
-        raise TableError(f"{shown(source.name)} is {_archive(source)}")
+        raise TableError(f"{quote(source.name)} is {_archive(source)}")
     start = head.lstrip()[:16].lower()
     for mark, what in _OTHERS.items():
         if head.startswith(mark) or start.startswith(mark):
-            raise TableError(f"{shown(source.name)} is {what}")
+            raise TableError(f"{quote(source.name)} is {what}")
 
 
 def _archive(source: Source) -> str:
@@ -220,7 +220,7 @@ def _archive(source: Source) -> str:
 def _wrong_bytes(source: Source) -> str:
     """Return what is wrong with the encoding of a file: in which line, with which byte."""
     if not source.encoding.startswith("utf-8"):
-        return f"{shown(source.name)} begins as {source.encoding} and goes on as none; {_SAVE}"
+        return f"{quote(source.name)} begins as {source.encoding} and goes on as none; {_SAVE}"
     number, wrong, right = 1, None, None
     with _bytes(source) as (_, stream):
         for line in iter(partial(stream.readline, LONGEST), b""):
@@ -236,16 +236,16 @@ def _wrong_bytes(source: Source) -> str:
                 break
             number += len(_BREAK.findall(line))
     if wrong is None:
-        return f"{shown(source.name)} changed while it was read; try again"
+        return f"{quote(source.name)} changed while it was read; try again"
     place, byte = wrong
     letter = bytes([byte]).decode("cp1252", errors="replace")
-    what = f"line {place} has the byte 0x{byte:02X} ({shown(letter)} in Windows-1252)"
+    what = f"line {place} has the byte 0x{byte:02X} ({quote(letter)} in Windows-1252)"
     if right is not None:
         return (
-            f"{shown(source.name)} mixes encodings: line {right} is UTF-8, and {what}; write that "
+            f"{quote(source.name)} mixes encodings: line {right} is UTF-8, and {what}; write that "
             "line, and others of the same origin, in UTF-8"
         )
-    return f"{shown(source.name)} is not UTF-8: {what}; save it as UTF-8, or: {_conversion(source)}"
+    return f"{quote(source.name)} is not UTF-8: {what}; save it as UTF-8, or: {_conversion(source)}"
 
 
 def _conversion(source: Source) -> str:
@@ -285,7 +285,7 @@ def check_memory(name: str, n_rows: int, row_bytes: float) -> None:
     fitting = int(_SHARE * free / row_bytes)
     fitting -= fitting % 10 ** max(len(str(fitting)) - 2, 0)  # a number that one can type
     raise TableError(
-        f"{shown(name)}: {n_rows:,} rows take about {_gigabytes(n_rows * row_bytes)} of memory, "
+        f"{quote(name)}: {n_rows:,} rows take about {_gigabytes(n_rows * row_bytes)} of memory, "
         f"and {_gigabytes(free)} are free; split the file, or audit a random sample of it with "
         f"--rows {max(fitting, 1)}"
     )

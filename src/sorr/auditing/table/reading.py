@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sorr._typing import IntArray
+from sorr._typing import IntArray, Report
 from sorr.auditing.table.files import Source, Tick, bytes_per_row, check_memory, examine
 from sorr.auditing.table.text import read_delimited
 from sorr.auditing.table.values import (
@@ -23,15 +23,13 @@ from sorr.auditing.table.values import (
     column_names,
     known_columns,
     listed,
-    shown,
+    quote,
 )
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["SUFFIXES", "Progress", "read_parquet", "read_table"]
-
-Progress = Callable[[float, float, str], None]
+__all__ = ["SUFFIXES", "read_parquet", "read_table"]
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": None}
 _PARQUET_SUFFIXES = (".parquet", ".pq")
@@ -48,7 +46,7 @@ def read_table(
     text_columns: Iterable[str] = (),
     n_rows: int | None = None,
     random_state: Any = None,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> Table:
     """Return the table in a CSV, TSV or Parquet file, with the place of each row in it.
 
@@ -99,11 +97,11 @@ def _read(
     text_columns: Iterable[str],
     n_rows: int | None,
     random_state: Any,
-    progress: Progress | None,
+    progress: Report | None,
 ) -> Table:
     if suffix not in (*_SEPARATORS, *_PARQUET_SUFFIXES):
         raise TableError(
-            f"{shown(source.name)} ends in {shown(suffix)}, which is no known kind of table; "
+            f"{quote(source.name)} ends in {quote(suffix)}, which is no known kind of table; "
             f"needed one of {', '.join(SUFFIXES)}"
         )
     try:
@@ -120,12 +118,12 @@ def _read(
         return read_delimited(source, usual, tuple(text_columns), n_rows, random_state, begin)
     except MemoryError as error:
         raise TableError(
-            f"{shown(source.name)} does not fit into memory; audit a random sample of it with "
+            f"{quote(source.name)} does not fit into memory; audit a random sample of it with "
             "--rows 100000"
         ) from error
 
 
-def _passes(source: Source, progress: Progress | None) -> Callable[[int], Tick]:
+def _passes(source: Source, progress: Report | None) -> Callable[[int], Tick]:
     """Return what begins a pass over a file, and tells of the bytes read in it."""
 
     def begin(turn: int) -> Tick:
@@ -158,7 +156,7 @@ def read_parquet(
         import pyarrow.parquet as pq
     except ImportError as error:
         raise TableError(
-            f"{shown(source.name)} is read by pyarrow, which is not there: "
+            f"{quote(source.name)} is read by pyarrow, which is not there: "
             'pip install "sorr[parquet]"'
         ) from error
     try:
@@ -166,7 +164,7 @@ def read_parquet(
             names, notes = column_names(file.schema_arrow.names, source.name)
             as_text = set(known_columns(text_columns, names, source.name))
             if not names or not file.metadata.num_rows:
-                raise TableError(f"{shown(source.name)} has no rows; needed rows to learn from")
+                raise TableError(f"{quote(source.name)} has no rows; needed rows to learn from")
             n_there = file.metadata.num_rows
             rows, sampled = chosen_rows(n_there, n_rows, random_state)
             check_memory(source.name, len(rows), _row_bytes(file))
@@ -182,7 +180,7 @@ def read_parquet(
         }
     except (pa.ArrowException, OSError) as error:
         raise TableError(
-            f"{shown(source.name)} is no Parquet file, or a damaged one ({shown(error, 80)}); "
+            f"{quote(source.name)} is no Parquet file, or a damaged one ({quote(error, 80)}); "
             "write or fetch it again"
         ) from error
     if odd:

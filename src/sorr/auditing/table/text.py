@@ -26,8 +26,8 @@ from sorr.auditing.table.values import (
     known_columns,
     listed,
     notes_on,
+    quote,
     read_numbers,
-    shown,
 )
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def records_of(lines: Iterator[str], dialect: Dialect, name: str) -> Iterator[Re
             line = waiting.pop() if waiting else next(lines, None)
             if line is None:
                 raise TableError(
-                    f"{shown(name)} ends inside quotes, which open in the record that begins in "
+                    f"{quote(name)} ends inside quotes, which open in the record that begins in "
                     f"line {done + 1}; close them, or double the ones that belong to a value"
                 )
             taken.append(line)
@@ -147,7 +147,7 @@ def records_of(lines: Iterator[str], dialect: Dialect, name: str) -> Iterator[Re
             n_fields = len(next(rows))
         except csv.Error as error:
             raise TableError(
-                f"the record that begins in line {done + 1} of {shown(name)} cannot be read: "
+                f"the record that begins in line {done + 1} of {quote(name)} cannot be read: "
                 f"{error}; is a quote missing or too many?"
             ) from error
         yield "".join(taken), n_fields, len(taken)
@@ -172,7 +172,7 @@ def _sniff(source: Source, usual: str | None) -> Dialect:
     with closing(read_lines(source, lambda _: None)) as lines:
         head = list(islice((line for line in lines if line.strip()), _SNIFFED))
     if not head:
-        raise TableError(f"{shown(source.name)} is empty; needed a line of names and rows below it")
+        raise TableError(f"{quote(source.name)} is empty; needed a line of names and rows below it")
     found = {it: [len(row) for row in Dialect(it).rows(head)] for it in SEPARATORS}
     whole = -1 if len(head) == _SNIFFED else _SNIFFED  # the last record may be cut
     widest = sorted(found, key=lambda it: (it != usual, -found[it][0]))
@@ -211,12 +211,12 @@ def _survey(source: Source, dialect: Dialect, records: Iterator[Record], check: 
         has_long = has_long or n_lines > 1
         line += n_lines
     if not names:
-        raise TableError(f"{shown(source.name)} is empty; needed a line of names and rows below it")
+        raise TableError(f"{quote(source.name)} is empty; needed a line of names and rows below it")
     if ragged.count:
         raise TableError(ragged.message(source.name, width, n_rows, dialect.separator))
     if not n_rows:
         raise TableError(
-            f"{shown(source.name)} has a line of names and no rows below it; needed rows to learn "
+            f"{quote(source.name)} has a line of names and no rows below it; needed rows to learn "
             "from"
         )
     return Survey(
@@ -256,7 +256,7 @@ class _Ragged:
         there = f"{self.n_fields} field{'s' * (self.n_fields != 1)}"
         if self.is_alike and self.count > 1 and n_rows <= self.count:
             return (
-                f"{shown(name)} has {width} names in its first line and {there} in every row; "
+                f"{quote(name)} has {width} names in its first line and {there} in every row; "
                 "needed a name for each column"
             )
         others = min(self.count, _MOST_RAGGED) - 1
@@ -269,7 +269,7 @@ class _Ragged:
         else:
             way_out = "fill in what is missing; a field may be empty, but not its separator"
         return (
-            f"line {self.line} of {shown(name)} has {there}, and the header {width}{besides}; "
+            f"line {self.line} of {quote(name)} has {there}, and the header {width}{besides}; "
             f"{way_out}"
         )
 
@@ -315,7 +315,7 @@ def read_delimited(
         frame = _parsed(texts, names, [*as_text, *booleans], found)
     if len(frame) != len(rows):
         raise TableError(
-            f"{shown(source.name)}: {len(frame):,} rows were read where {len(rows):,} had been "
+            f"{quote(source.name)}: {len(frame):,} rows were read where {len(rows):,} had been "
             "counted; if it does not change while it is read, report this as a bug in sorr"
         )
     more = _find_numbers(frame, as_text, found.dialect.separator)

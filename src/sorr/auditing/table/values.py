@@ -25,9 +25,9 @@ __all__ = [
     "known_columns",
     "listed",
     "notes_on",
-    "plain",
+    "quote",
+    "quote_bare",
     "read_numbers",
-    "shown",
 ]
 
 _MOST_LISTED = 8
@@ -37,12 +37,12 @@ class TableError(ValueError):
     """A table cannot be used as it is: one line says why, and the way out."""
 
 
-def shown(value: Any, width: int = 40) -> str:
+def quote(value: Any, width: int = 40) -> str:
     r"""Return a value in quotes, on one line and short: what cannot be seen is escaped.
 
     Examples
     --------
-    >>> print(shown("two\nlines"), shown("\x1b[31mred"), shown("abcdefghijklmnop", width=9))
+    >>> print(quote("two\nlines"), quote("\x1b[31mred"), quote("abcdefghijklmnop", width=9))
     'two\nlines' '\x1b[31mred' 'abcdef...'
     """
     text = str(value)
@@ -52,19 +52,19 @@ def shown(value: Any, width: int = 40) -> str:
     return f"{quoted[: width - 2]}...{quoted[0]}"
 
 
-def plain(value: Any, width: int = 40) -> str:
-    r"""Return a value as `shown` does, without the quotes: for sentences.
+def quote_bare(value: Any, width: int = 40) -> str:
+    r"""Return a value as `quote` does, without the quotes: for sentences.
 
     Examples
     --------
-    >>> print(plain("blue"), plain("two\nlines"), plain("it's"))
+    >>> print(quote_bare("blue"), quote_bare("two\nlines"), quote_bare("it's"))
     blue two\nlines it's
     """
-    return shown(value, width)[1:-1]
+    return quote(value, width)[1:-1]
 
 
 def listed(values: Sequence[Any]) -> str:
-    """Return the first of several values, as `shown` does, and how many there are besides.
+    """Return the first of several values, as `quote` does, and how many there are besides.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def listed(values: Sequence[Any]) -> str:
     ("'a', 'b'", "'0', '1', '2', '3', '4', '5', '6', '7' and 2 more")
     """
     more = len(values) - _MOST_LISTED
-    named = ", ".join(map(shown, values[:_MOST_LISTED]))
+    named = ", ".join(map(quote, values[:_MOST_LISTED]))
     return f"{named} and {more} more" if more > 0 else named
 
 
@@ -120,7 +120,7 @@ def column_names(written: Sequence[str], file: str) -> tuple[list[str], list[str
     if twice:
         hint = "are those of a row? Then put a line of names above it" if looks_like_data else ""
         raise TableError(
-            f"{shown(file)} has more than one column called {listed(twice)}; "
+            f"{quote(file)} has more than one column called {listed(twice)}; "
             f"{hint or 'give each a name of its own'}"
         )
     notes = []
@@ -142,7 +142,7 @@ def known_columns(asked: Iterable[str], names: Sequence[str], file: str) -> list
     if absent:
         close = close_names(absent[0], names)
         hint = f"did you mean {listed(close)}?" if close else f"there are {listed(names)}"
-        raise TableError(f"{shown(file)} has no column {listed(absent)}; {hint}")
+        raise TableError(f"{quote(file)} has no column {listed(absent)}; {hint}")
     return found
 
 
@@ -217,7 +217,7 @@ def notes_on(readings: dict[str, Reading]) -> list[str]:
     marked = [name for name, reading in readings.items() if reading.marks]
     if marked:
         marks = sorted({mark for name in marked for mark in readings[name].marks})
-        what = ", ".join(shown(mark) if mark else "white space" for mark in marks)
+        what = ", ".join(quote(mark) if mark else "white space" for mark in marks)
         notes.append(
             f"{what} {'was' if len(marks) == 1 else 'were'} read as missing in {listed(marked)}, "
             "where all else is a number."
@@ -226,7 +226,7 @@ def notes_on(readings: dict[str, Reading]) -> list[str]:
     if with_commas:
         text, number = readings[with_commas[0]].example or ("", 0.0)
         notes.append(
-            f"{listed(with_commas)}: commas in numbers were read as in {plain(text)} for "
+            f"{listed(with_commas)}: commas in numbers were read as in {quote_bare(text)} for "
             f"{number!r}."
         )
     return notes
