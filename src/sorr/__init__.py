@@ -1,4 +1,4 @@
-"""Train models on data with wrong labels: rank the losses, drop the largest, learn from the rest."""
+"""Train models on data with wrong labels: rank losses, drop the largest, learn from the rest."""
 
 from importlib import import_module
 from typing import Any
