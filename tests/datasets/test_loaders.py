@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_sources import KEEL, LIBSVM, OPENML, UCI, zipped
 
 from sorr import datasets
 from sorr.datasets import (
@@ -32,6 +31,7 @@ from sorr.datasets import (
 from sorr.datasets.catalogue import IMAGES, TABLES, Part
 from sorr.datasets.files import write_csv
 from tests.datasets.test_files import idx
+from tests.datasets.test_sources import KEEL, LIBSVM, OPENML, UCI, zipped
 
 SPLICE = UCI + "molecular-biology/splice-junction-gene-sequences/splice.data"
 
