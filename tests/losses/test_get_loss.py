@@ -47,7 +47,7 @@ def test_a_loss_object_passes_through():
 
 
 def test_parameters_beside_a_loss_object_are_refused():
-    with pytest.raises(TypeError, match=r"delta given beside the loss object Huber\(delta=1.35\)"):
+    with pytest.raises(TypeError, match=r"delta given with the loss object Huber\(delta=1.35\)"):
         get_loss(Huber(), delta=2.0)
 
 

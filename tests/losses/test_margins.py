@@ -27,7 +27,7 @@ from sorr.losses.margins import (
     Margin,
     SmoothMargin,
     TopViolations,
-    capped_parts,
+    _capped_parts,
     sides_of,
 )
 from tests.losses.problems import GRID, N_LABELS, difference, scores, targets
@@ -388,7 +388,7 @@ def test_a_width_is_a_positive_number(cls):
 @generic_and_ties
 def test_the_parts_add_to_one_and_follow_from_one_level(k, width, choices):
     values = scores(MultilabelHinge(), n=300, choices=choices)
-    parts = capped_parts(values, k, width)
+    parts = _capped_parts(values, k, width)
     assert_allclose(parts.sum(axis=1), 1, atol=1e-12)
     assert parts.min() >= 0
     assert parts.max() <= 1 / k
@@ -405,18 +405,18 @@ def test_the_parts_add_to_one_and_follow_from_one_level(k, width, choices):
 
 def test_sharp_parts_are_a_best_mean_of_the_k_largest():
     values = scores(MultilabelHinge(), n=5)
-    for v, p in zip(values, capped_parts(values, 3, 1e-9), strict=True):
+    for v, p in zip(values, _capped_parts(values, 3, 1e-9), strict=True):
         best = linprog(-v, A_eq=np.ones((1, N_LABELS)), b_eq=[1], bounds=(0, 1 / 3))
         assert_allclose(v @ p, -best.fun, atol=1e-8)
 
 
 def test_entries_that_cannot_have_a_part_have_none():
     values = np.array([[-np.inf, 1.0, -np.inf, 1.0], [-np.inf, 1e300, -np.inf, -1e300]])
-    assert_array_equal(capped_parts(values, 1, 0.5), [[0, 0.5, 0, 0.5], [0, 1, 0, 0]])
+    assert_array_equal(_capped_parts(values, 1, 0.5), [[0, 0.5, 0, 0.5], [0, 1, 0, 0]])
 
 
 def test_no_rows_have_no_parts():
-    assert capped_parts(np.empty((0, 4)), 2, 0.5).shape == (0, 4)
+    assert _capped_parts(np.empty((0, 4)), 2, 0.5).shape == (0, 4)
 
 
 # -- The convex parts of the top-k losses ----------------------------------------------------------

@@ -218,10 +218,10 @@ def test_k_must_leave_a_label_to_rank(cls):
 def test_k_must_be_a_positive_integer(cls):
     assert type(cls(np.int64(2)).k) is int
     for k in (True, 1.0, "1", None):
-        with pytest.raises(TypeError, match="needed a number of labels"):
+        with pytest.raises(TypeError, match="not a number of labels; needed an int"):
             cls(k)
     for k in (0, -1):
-        with pytest.raises(ValueError, match=f"k={k} is too small"):
+        with pytest.raises(ValueError, match=f"k={k} is not a number of labels"):
             cls(k)
 
 

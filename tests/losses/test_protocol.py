@@ -207,12 +207,12 @@ def test_a_loss_without_a_smooth_neighbour_says_so_by_name(loss):
 
 
 @every_loss
-def test_the_strata_are_the_classes_where_samples_have_one_each(loss):
+def test_the_class_of_a_row_is_its_target_where_samples_have_one_each(loss):
     y = targets(loss)
     if isinstance(loss, BinaryLoss | MulticlassLoss):
-        assert_array_equal(loss.strata(y), y)
+        assert_array_equal(loss.class_of_row(y), y)
     else:
-        assert loss.strata(y) is None
+        assert loss.class_of_row(y) is None
 
 
 @pytest.mark.parametrize("loss", [loss for loss in ALL if isinstance(loss, BinaryLoss)], ids=repr)

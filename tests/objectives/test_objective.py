@@ -206,9 +206,9 @@ def test_the_parameters_have_a_column_for_each_output():
     assert objective.n_samples == 4
 
 
-def test_the_strata_are_the_classes():
-    assert_array_equal(RankedRangeObjective(np.zeros((2, 1)), [1, -1]).strata, [1, -1])
-    assert RankedRangeObjective(np.zeros((2, 1)), [0.5, 2], "squared").strata is None
+def test_each_row_has_its_class():
+    assert_array_equal(RankedRangeObjective(np.zeros((2, 1)), [1, -1]).class_of_row, [1, -1])
+    assert RankedRangeObjective(np.zeros((2, 1)), [0.5, 2], "squared").class_of_row is None
 
 
 # -- derivatives --------------------------------------------------------------------------------

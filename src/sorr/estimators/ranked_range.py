@@ -133,7 +133,7 @@ class RankedRangeLinear(LinearModel):
         solution = self._minimise(objective, task.start if warm is None else warm)
         raw = objective.raw_prediction(solution.theta)
         largest = self._keep(task, objective, solution, raw)
-        is_endless = objective.loss.is_endless and objective.strata is not None
+        is_endless = objective.loss.never_reaches_zero and objective.class_of_row is not None
         return solution, notices_of(solution, largest if is_endless else np.nan, objective.C)
 
     def _keep(

@@ -1,6 +1,6 @@
 """Individual losses: one number per sample, with derivatives in the raw prediction.
 
-Losses return arrays, never means, and carry no factor one half. They rank labels at most, never
+Losses return arrays, not means, and have no factor one half. They may rank labels, but never
 samples.
 """
 
@@ -92,7 +92,7 @@ LOSSES: Mapping[str, type[Loss]] = MappingProxyType(
 
 
 def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
-    """Return the loss of a name, with its parameters; a loss object passes through.
+    """Return the loss with that name and parameters; a loss object is returned as it is.
 
     Examples
     --------
@@ -102,8 +102,8 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
     if isinstance(loss, Loss):
         if parameters:
             raise TypeError(
-                f"{', '.join(parameters)} given beside the loss object {loss!r}, which has its "
-                f"parameters already; pass them to the object, or give the name {loss.name!r}"
+                f"{', '.join(parameters)} given with the loss object {loss!r}, which already has "
+                f"parameters; pass them to the object, or give the name {loss.name!r}"
             )
         return loss
     if not isinstance(loss, str):
@@ -113,12 +113,12 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
         )
     if loss not in LOSSES:
         raise ValueError(f"loss={loss!r} is not the name of a loss; {suggest(loss, [*LOSSES])}")
-    found = LOSSES[loss]
-    accepted = [field.name for field in fields(found)]  # type: ignore[arg-type]
+    loss_class = LOSSES[loss]
+    accepted = [field.name for field in fields(loss_class)]  # type: ignore[arg-type]
     unknown = [name for name in parameters if name not in accepted]
     if unknown:
         raise TypeError(
             f"{loss} has no parameter {', '.join(unknown)}; "
             f"it accepts {', '.join(accepted) or 'none'}"
         )
-    return found(**parameters)
+    return loss_class(**parameters)

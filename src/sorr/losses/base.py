@@ -1,4 +1,4 @@
-"""What a loss is: a number per sample, and its derivatives in the raw prediction."""
+"""What a loss is: one number per sample, with derivatives in the raw prediction; four kinds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sorr._typing import FloatArray
+from sorr._typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "BinaryLoss",
@@ -31,15 +31,17 @@ Target: TypeAlias = npt.NDArray[Any]
 class Loss(ABC):
     """The individual loss of each sample, as a function of its raw prediction.
 
-    Nothing is averaged, and no loss carries a factor one half. Results have the dtype of the
-    raw prediction, float32 or float64. What would take a pass over the data is not checked on
-    every evaluation: the target has to be what `check_target` returned, and the raw prediction
-    finite.
+    Nothing is averaged, and no loss has a factor one half. Results have the dtype of the raw
+    prediction, float32 or float64. Evaluations do not check the data again: the target has to be
+    what `check_target` returned, and the raw prediction finite.
+
+    A new loss defines `_value` and either `_gradient` or `_value_and_gradient`. Flags say what
+    else it offers.
 
     Attributes
     ----------
     name : str
-        What `get_loss` finds the loss by.
+        The name for `get_loss`.
     domain : str
         The targets it is defined for, in words.
     smooth : bool
@@ -50,13 +52,23 @@ class Loss(ABC):
     monotone : bool
         Whether it is a non-increasing function of the margin, target times raw prediction, so
         that ranking the margins ranks the losses.
+    orders_by_value : bool
+        Whether `order` is the loss itself, because nothing cheaper ranks the samples.
     has_curvature : bool
         Whether `curvature` is defined.
+    has_corner_pieces : bool
+        Whether `pieces` is defined although the loss is not smooth.
+    has_smooth_neighbour : bool
+        Whether `smoothed` is defined although the loss has no curvature.
+    has_majoriser : bool
+        Whether `majorised` returns another loss.
+    has_probability : bool
+        Whether `probability` is defined.
     floor : float
-        What the maximum of `pieces` is cut at from below: zero for hinges, else minus infinity.
-    is_endless : bool
-        Whether the loss of a row that is right falls forever and never reaches zero, so that rows
-        which can be told apart without error drive coefficients to infinity.
+        Lower limit of the maximum of `pieces`: zero for hinges, otherwise minus infinity.
+    never_reaches_zero : bool
+        Whether the loss of a correct prediction decreases forever without reaching zero. If the
+        classes can be separated without error, coefficients then grow to infinity.
     """
 
     name: ClassVar[str]
@@ -64,10 +76,28 @@ class Loss(ABC):
     smooth: ClassVar[bool] = False
     convex: ClassVar[bool] = True
     monotone: ClassVar[bool] = False
+    orders_by_value: ClassVar[bool] = True
     has_curvature: ClassVar[bool] = False
+    has_corner_pieces: ClassVar[bool] = False
+    has_smooth_neighbour: ClassVar[bool] = False
+    has_majoriser: ClassVar[bool] = False
+    has_probability: ClassVar[bool] = False
     floor: ClassVar[float] = -np.inf
-    is_endless: ClassVar[bool] = False
+    never_reaches_zero: ClassVar[bool] = False
+    _shapes: ClassVar[str]
     _curved_relative: ClassVar[str]
+
+    @abstractmethod
+    def check_target(self, y: npt.ArrayLike, n_outputs: int | None = None) -> Target:
+        """Return the target in the form that `value` takes, or raise an error.
+
+        Parameters
+        ----------
+        y : array-like
+            The target of each sample; see `domain`.
+        n_outputs : int, optional
+            The number of columns of the raw prediction.
+        """
 
     @np.errstate(over="ignore")  # losses beyond the largest float are infinite
     def value(self, y: Target, raw_prediction: FloatArray) -> FloatArray:
@@ -76,7 +106,7 @@ class Loss(ABC):
         Parameters
         ----------
         y : ndarray
-            The target as `check_target` returns it.
+            The target that `check_target` returned.
         raw_prediction : ndarray of shape (n_samples,) or (n_samples, n_outputs)
 
         Returns
@@ -94,7 +124,7 @@ class Loss(ABC):
     def value_and_gradient(
         self, y: Target, raw_prediction: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return `value` and `gradient`, for less than the price of both where they share work."""
+        """Return `value` and `gradient`; faster than two calls if they share work."""
         return self._value_and_gradient(*self._matched(y, raw_prediction))
 
     @np.errstate(over="ignore")
@@ -102,8 +132,8 @@ class Loss(ABC):
         """Return the second derivative of each loss in its own raw prediction.
 
         The shape is (n_samples,) for one output and (n_samples, n_outputs, n_outputs) for
-        several. Losses made of quadratic pieces return that of the piece, and zero at a corner:
-        a generalised curvature.
+        several. Losses made of quadratic pieces return a generalised curvature: that of the
+        piece, and zero at a corner.
 
         Raises
         ------
@@ -119,27 +149,22 @@ class Loss(ABC):
 
     @np.errstate(over="ignore")
     def order(self, y: Target, raw_prediction: FloatArray) -> FloatArray:
-        """Return any numbers that rank the samples as their losses do: cheaper than `value`.
+        """Return numbers that rank the samples as their losses do; often cheaper than `value`.
 
-        Samples whose losses are equal may be ranked among themselves.
+        Samples with equal losses may have different numbers.
         """
         return self._order(*self._matched(y, raw_prediction))
 
-    @property
-    def orders_by_value(self) -> bool:
-        """Whether `order` is the loss itself, since nothing cheaper ranks the samples."""
-        return type(self)._order is Loss._order  # noqa: SLF001
-
-    @np.errstate(over="ignore", invalid="ignore")  # no weight times an infinite loss
+    @np.errstate(over="ignore", invalid="ignore")  # a weight of zero times an infinite loss
     def total(self, y: Target, raw_prediction: FloatArray, weights: FloatArray) -> float:
-        """Return the weighted sum of the losses; samples without weight may have any loss."""
+        """Return the weighted sum of the losses; those of samples without weight do not matter."""
         return self._total(*self._matched(y, raw_prediction), np.asarray(weights))
 
     @np.errstate(over="ignore")
     def pieces(self, y: Target, raw_prediction: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the smooth functions whose maximum, or `floor` if larger, is the loss.
+        """Return smooth functions; their maximum, or `floor` if that is larger, is the loss.
 
-        A smooth loss is a single piece.
+        A smooth loss has a single piece.
 
         Returns
         -------
@@ -156,19 +181,19 @@ class Loss(ABC):
     @property
     def has_pieces(self) -> bool:
         """Whether `pieces` is defined."""
-        return self.smooth or type(self)._pieces is not Loss._pieces  # noqa: SLF001
+        return self.smooth or self.has_corner_pieces
 
     def smoothed(self, width: float) -> Loss:
-        """Return a loss with curvature near this one: the same beyond corners of that width.
+        """Return a similar loss with curvature: corners are rounded over that width.
 
         It is at most ``width / 2`` below. A margin between labels is smoothed from above instead,
-        by at most ``width / 4`` times the logarithm of one and the number of pairs it compares.
+        by at most ``width / 4`` times the logarithm of one plus the number of pairs it compares.
         A loss with curvature is returned as it is.
 
         Raises
         ------
         TypeError
-            If there is none.
+            If ``can_be_smoothed`` is False.
         """
         del width
         if self.has_curvature:
@@ -178,10 +203,15 @@ class Loss(ABC):
             f"{self._curved_relative}"
         )
 
-    def majorised(self, y: Target, raw_prediction: FloatArray) -> tuple[Loss, Target]:
-        """Return a convex loss and a target for it: nowhere below this one, and equal to it here.
+    @property
+    def can_be_smoothed(self) -> bool:
+        """Whether `smoothed` is defined."""
+        return self.has_curvature or self.has_smooth_neighbour
 
-        A convex loss is its own, or an equal one that is simpler.
+    def majorised(self, y: Target, raw_prediction: FloatArray) -> tuple[Loss, Target]:
+        """Return a convex loss and its target: nowhere below this loss, and equal at this point.
+
+        A convex loss returns itself, or an equal loss that is simpler.
 
         Raises
         ------
@@ -192,11 +222,11 @@ class Loss(ABC):
 
     @property
     def has_bound(self) -> bool:
-        """Whether a convex problem of this loss, or of what majorises it, can be certified."""
-        return self.has_pieces or type(self)._majorised is not Loss._majorised  # noqa: SLF001
+        """Whether a convex problem of this loss, or of its majoriser, can be certified."""
+        return self.has_pieces or self.has_majoriser
 
     def convex_parts(self) -> tuple[Loss, Loss]:
-        """Return two convex losses, of the same target, whose difference this is.
+        """Return two convex losses of the same target whose difference is this loss.
 
         Raises
         ------
@@ -209,31 +239,31 @@ class Loss(ABC):
         )
 
     def relaxed(self) -> Loss:
-        """Return a convex loss of the same target whose minimum is a place to start from."""
+        """Return a convex loss of the same target, to compute a starting point."""
         if self.convex:
             return self
         raise TypeError(
             f"{self.name} has no convex relative; pass a starting point, or use a convex loss"
         )
 
-    def strata(self, y: Target) -> Target | None:
-        """Return the class of each sample, or None if samples do not belong to one class each."""
+    def class_of_row(self, y: Target) -> Target | None:
+        """Return the class of each sample, or None if samples do not have one class each."""
         del y
         return None
 
-    def is_right(self, y: Target, raw_prediction: FloatArray) -> npt.NDArray[np.bool_]:
-        """Tell of each sample whether the class that scores highest is its own; ties are wrong.
+    def is_right(self, y: Target, raw_prediction: FloatArray) -> BoolArray:
+        """Return whether the true class of each sample has the highest score; ties are wrong.
 
         Raises
         ------
         TypeError
-            If samples do not belong to one class each.
+            If samples do not have one class each.
         """
         return self._is_right(*self._matched(y, raw_prediction))
 
     @np.errstate(over="ignore")
     def probability(self, raw_prediction: FloatArray) -> FloatArray:
-        """Return the probability of each class under which the raw prediction has the least loss.
+        """Return the class probabilities for which the raw prediction has the least loss.
 
         Parameters
         ----------
@@ -246,7 +276,7 @@ class Loss(ABC):
         Raises
         ------
         TypeError
-            If raw predictions do not stand for probabilities, as those of the hinge.
+            If ``has_probability`` is False, as for the hinge.
         """
         if not self.has_probability:
             raise TypeError(
@@ -255,13 +285,8 @@ class Loss(ABC):
             )
         return self._probability(np.asarray(raw_prediction))
 
-    @property
-    def has_probability(self) -> bool:
-        """Whether `probability` is defined."""
-        return self.smooth and type(self)._probability is not Loss._probability  # noqa: SLF001
-
     def _matched(self, y: Target, raw_prediction: FloatArray) -> tuple[Target, FloatArray]:
-        """Return both as arrays that fit together."""
+        """Return both as arrays, or raise an error if their shapes do not match."""
         y, f = np.asarray(y), np.asarray(raw_prediction)
         if f.dtype.kind != "f":
             f = f.astype(np.float64)
@@ -272,17 +297,15 @@ class Loss(ABC):
             )
         return y, f
 
-    _shapes: ClassVar[str]
-
     @abstractmethod
     def _fit(self, y: Target, f: FloatArray) -> bool:
-        """Tell whether the shapes of target and raw prediction go together."""
+        """Return whether the shapes of target and raw prediction match."""
 
     @abstractmethod
     def _value(self, y: Target, f: FloatArray) -> FloatArray: ...
 
-    @abstractmethod
-    def _gradient(self, y: Target, f: FloatArray) -> FloatArray: ...
+    def _gradient(self, y: Target, f: FloatArray) -> FloatArray:
+        return self._value_and_gradient(y, f)[1]
 
     def _value_and_gradient(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self._value(y, f), self._gradient(y, f)
@@ -314,31 +337,19 @@ class Loss(ABC):
             "convex loss, such as multilabel_hinge, or certify=False"
         )
 
-    def _is_right(self, y: Target, f: FloatArray) -> npt.NDArray[np.bool_]:
+    def _is_right(self, y: Target, f: FloatArray) -> BoolArray:
         del y, f
         raise TypeError(
-            f"{self.name} predicts no class, so that no prediction of it is right or wrong; "
+            f"{self.name} predicts no class, so its predictions are neither right nor wrong; "
             "needed a loss over classes, such as logistic or softmax"
         )
 
     def _probability(self, f: FloatArray) -> FloatArray:
         raise NotImplementedError
 
-    @abstractmethod
-    def check_target(self, y: npt.ArrayLike, n_outputs: int | None = None) -> Target:
-        """Return the target in the encoding `value` takes, or raise an error if it has none.
-
-        Parameters
-        ----------
-        y : array-like
-            The target of each sample; see `domain`.
-        n_outputs : int, optional
-            The number of columns of the raw prediction.
-        """
-
 
 def weighted_sum(values: FloatArray, weights: FloatArray) -> float:
-    """Return the sum of weighted values; those without weight may be infinite."""
+    """Return the weighted sum of values; those without weight may be infinite."""
     with np.errstate(invalid="ignore"):
         total = float(weights @ values)
     if np.isnan(total):
@@ -351,7 +362,9 @@ def weighted_sum(values: FloatArray, weights: FloatArray) -> float:
 
 
 class _OneOutput(Loss):
-    """A function of one number, made of the target and the raw prediction."""
+    """A function of one number: the margin or the residual."""
+
+    orders_by_value = False
 
     _shapes = "one of each for each sample, shape (n_samples,): f.ravel() flattens a column"
 
@@ -387,7 +400,7 @@ class _OneOutput(Loss):
         if n_outputs not in (None, 1):
             raise ValueError(
                 f"{self.name} is given {n_outputs} outputs; needed one for each sample: "
-                "fit each column by itself"
+                "fit each column separately"
             )
         return _as_vector(self, y)
 
@@ -408,17 +421,16 @@ class BinaryLoss(_OneOutput):
             raise ValueError(
                 f"the target of {self.name} holds 0 and 1; needed -1 and +1: pass 2.0 * y - 1"
             )
-        found = ", ".join(map(str, np.unique(target)[:5].tolist()))
         raise ValueError(
-            f"the target of {self.name} holds {found}; needed -1 and +1: "
-            "pass np.where(y == positive, 1.0, -1.0), `positive` being the class to predict"
+            f"the target of {self.name} holds {_first_values(target)}; needed -1 and +1: "
+            "pass np.where(y == positive, 1.0, -1.0), where `positive` is the class to predict"
         )
 
-    def strata(self, y: Target) -> Target:
-        """Return the class of each sample: its target."""
+    def class_of_row(self, y: Target) -> Target:
+        """Return the target, which is the class of each sample."""
         return y
 
-    def _is_right(self, y: Target, f: FloatArray) -> npt.NDArray[np.bool_]:
+    def _is_right(self, y: Target, f: FloatArray) -> BoolArray:
         return y * f > 0
 
     def _probability(self, f: FloatArray) -> FloatArray:
@@ -474,7 +486,7 @@ class RegressionLoss(_OneOutput):
 
 
 class MulticlassLoss(Loss):
-    """A function of one score for each class, for samples which belong to one class each."""
+    """A function of one score for each class, for samples with one class each."""
 
     domain = "the index of a class, an integer from 0 to n_outputs - 1, for each sample"
     _curved_relative = "softmax"
@@ -489,11 +501,11 @@ class MulticlassLoss(Loss):
             _check_outputs(self, n_outputs)
         return _as_classes(self, y, n_outputs)
 
-    def strata(self, y: Target) -> Target:
-        """Return the class of each sample: its target."""
+    def class_of_row(self, y: Target) -> Target:
+        """Return the target, which is the class of each sample."""
         return y
 
-    def _is_right(self, y: Target, f: FloatArray) -> npt.NDArray[np.bool_]:
+    def _is_right(self, y: Target, f: FloatArray) -> BoolArray:
         own = f[np.arange(len(f)), y]
         return np.asarray(np.count_nonzero(f >= own[:, None], axis=1) == 1)
 
@@ -501,7 +513,7 @@ class MulticlassLoss(Loss):
 class MultilabelLoss(Loss):
     """A function of one score for each label, for samples with any number of true labels.
 
-    A sample without a true label costs nothing, and its gradient is zero.
+    The loss and the gradient of a sample without a true label are zero.
     """
 
     domain = "0 or 1 for each sample and label, or the index of one true label for each sample"
@@ -529,21 +541,20 @@ class MultilabelLoss(Loss):
                 f"{n_outputs} outputs; needed one output for each label"
             )
         if target.dtype.kind not in "fiub" or not np.all((target == 0) | (target == 1)):
-            found = ", ".join(map(str, np.unique(target)[:5].tolist()))
             raise ValueError(
-                f"the target of {self.name} holds {found}; needed 0 and 1, or booleans: "
-                "y > 0 marks the positive entries"
+                f"the target of {self.name} holds {_first_values(target)}; needed 0 and 1, or "
+                "booleans: y > 0 marks the positive entries"
             )
         return target.astype(bool)
 
 
-def one_hot(classes: npt.NDArray[np.intp], n_outputs: int) -> npt.NDArray[np.bool_]:
+def one_hot(classes: IntArray, n_outputs: int) -> BoolArray:
     """Return the indicator of one true label for each sample."""
     return np.equal.outer(classes, np.arange(n_outputs))
 
 
 def check_width(loss: Loss, name: str, width: object, limit: str) -> None:
-    """Refuse a width that is not a positive number, and store it as a plain float."""
+    """Store a width as a plain float; raise an error if it is not a positive number."""
     if isinstance(width, bool) or not isinstance(width, Real):
         raise TypeError(f"{name}={width!r} is of type {type(width).__name__}; needed a number")
     if not 0 < float(width) < math.inf:
@@ -552,8 +563,12 @@ def check_width(loss: Loss, name: str, width: object, limit: str) -> None:
 
 
 def as_precise(f: FloatArray, y: Target) -> FloatArray:
-    """Return the target in the dtype of the raw prediction, which it would widen otherwise."""
+    """Return the target in the dtype of the raw prediction, so that float32 stays float32."""
     return y.astype(f.dtype, copy=False)
+
+
+def _first_values(target: Target) -> str:
+    return ", ".join(map(str, np.unique(target)[:5].tolist()))
 
 
 def _as_vector(loss: Loss, y: npt.ArrayLike) -> Target:
@@ -566,7 +581,7 @@ def _as_vector(loss: Loss, y: npt.ArrayLike) -> Target:
     return target
 
 
-def _as_classes(loss: Loss, y: npt.ArrayLike, n_outputs: int | None) -> npt.NDArray[np.intp]:
+def _as_classes(loss: Loss, y: npt.ArrayLike, n_outputs: int | None) -> IntArray:
     target = _as_vector(loss, y)
     if target.dtype.kind not in "iu":
         raise ValueError(
@@ -587,6 +602,6 @@ def _as_classes(loss: Loss, y: npt.ArrayLike, n_outputs: int | None) -> npt.NDAr
 def _check_outputs(loss: Loss, n_outputs: int) -> None:
     if n_outputs < 2:
         raise ValueError(
-            f"{loss.name} is given {n_outputs} outputs; needed two or more, since it compares "
-            "them: for a single one use logistic, with targets -1 and +1"
+            f"{loss.name} is given {n_outputs} outputs; needed two or more to compare: "
+            "for a single output use logistic, with targets -1 and +1"
         )

@@ -27,35 +27,39 @@ class Logistic(BinaryLoss):
     """
 
     name: ClassVar[str] = "logistic"
-    is_endless: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
     has_curvature: ClassVar[bool] = True
+    has_probability: ClassVar[bool] = True
+    never_reaches_zero: ClassVar[bool] = True
 
     def _height(self, margin: FloatArray) -> FloatArray:
         return np.maximum(-margin, 0) + np.log1p(np.exp(-np.abs(margin)))
 
     def _slope(self, margin: FloatArray) -> FloatArray:
-        return -1 / (1 + np.exp(margin))  # four times as fast as expit, and as exact
+        return -1 / (1 + np.exp(margin))  # four times as fast as expit, and as accurate
 
     def _bend(self, margin: FloatArray) -> FloatArray:
         small = np.exp(-np.abs(margin))
         return np.asarray(small / np.square(1 + small))
 
     def _total(self, y: Target, f: FloatArray, weights: FloatArray) -> float:
-        """Add up logarithms by multiplying: a logarithm for each few hundred samples."""
-        whole = weights.max(initial=0)
-        alike = weights == whole
-        rest = np.flatnonzero(alike ^ (weights > 0)) if whole > 0 else np.arange(0)
-        if whole == 0 or 2 * rest.size > weights.size:
+        """Sum logarithms by multiplying: one logarithm for a few hundred samples.
+
+        Only samples of the largest weight are multiplied; the others, `rest`, are added.
+        """
+        largest = weights.max(initial=0)
+        is_largest = weights == largest
+        rest = np.flatnonzero(is_largest ^ (weights > 0)) if largest > 0 else np.arange(0)
+        if largest == 0 or 2 * rest.size > weights.size:
             return super()._total(y, f, weights)
         margin = as_precise(f, y) * f
         factors = np.abs(margin)
         np.exp(np.negative(factors, out=factors), out=factors)
         tail = float(weights[rest] @ np.log1p(factors[rest])) if rest.size else 0.0
-        factors *= alike
+        factors *= is_largest
         np.minimum(margin, 0, out=margin)
         linear = float(np.dot(margin, weights.astype(margin.dtype, copy=False)))
-        # Added to one, small factors lose digits: a quarter of all at most, else log1p keeps them.
+        # Small factors lose digits when one is added: a quarter of them at most, or log1p is used.
         if factors.size * np.finfo(f.dtype).eps ** 0.25 < factors.sum():
             factors += 1
             depth = 512 if f.dtype == np.float64 else 64  # each at most two: no overflow
@@ -65,7 +69,7 @@ class Logistic(BinaryLoss):
             logs += np.log(factors[cut:]).sum(dtype=np.float64)
         else:
             logs = np.log1p(factors).sum(dtype=np.float64)
-        return float(whole) * float(logs) + tail - linear
+        return float(largest) * float(logs) + tail - linear
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,8 @@ class Hinge(BinaryLoss):
 
     name: ClassVar[str] = "hinge"
     floor: ClassVar[float] = 0.0
+    has_corner_pieces: ClassVar[bool] = True
+    has_smooth_neighbour: ClassVar[bool] = True
 
     def smoothed(self, width: float) -> Loss:
         """Return the hinge with its corner rounded over a margin of `width`."""
@@ -108,6 +114,7 @@ class SmoothHinge(BinaryLoss):
     name: ClassVar[str] = "smooth_hinge"
     smooth: ClassVar[bool] = True
     has_curvature: ClassVar[bool] = True
+    has_probability: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_width(self, "width", self.width, "`Hinge` is the limit of small width")
@@ -132,6 +139,7 @@ class SquaredHinge(BinaryLoss):
     name: ClassVar[str] = "squared_hinge"
     smooth: ClassVar[bool] = True
     has_curvature: ClassVar[bool] = True
+    has_probability: ClassVar[bool] = True
 
     def _height(self, margin: FloatArray) -> FloatArray:
         return np.square(np.maximum(1 - margin, 0))
@@ -158,6 +166,7 @@ class ModifiedHuber(BinaryLoss):
     name: ClassVar[str] = "modified_huber"
     smooth: ClassVar[bool] = True
     has_curvature: ClassVar[bool] = True
+    has_probability: ClassVar[bool] = True
 
     def _height(self, margin: FloatArray) -> FloatArray:
         short = np.maximum(1 - margin, 0)

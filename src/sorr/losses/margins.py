@@ -1,32 +1,33 @@
-"""The scores within a set of labels, one set for each sample: their extremes."""
+"""A margin between two sides of labels: those that should score high, and those that should not.
+
+The chapter starts with the extreme scores of a set of labels. Then come the margin between given
+sides with its smooth version, losses whose sides depend on target and scores, hinges with rounded
+corners, and the convex losses whose differences are the top-k losses.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from sorr._typing import FloatArray
+from sorr._typing import BoolArray, FloatArray, IntArray
 from sorr.losses.base import Loss, MultilabelLoss, Target, check_width
 from sorr.ranked import ranked_range_weights, top_sum
 
 __all__ = [
-    "HIGH",
-    "LOW",
     "Hinged",
     "Margin",
     "RoundedMultilabelHinge",
     "RoundedTopKSVM",
     "Sided",
     "Sides",
-    "SmoothMargin",
     "SubsetPart",
     "TopViolations",
-    "capped_parts",
     "is_top",
     "largest",
     "largest_weights",
@@ -34,7 +35,15 @@ __all__ = [
     "smallest",
     "smallest_weights",
     "split",
+    "violations",
 ]
+
+HIGH, LOW = 1, 2  # bits of a label that should score high, and of one that should score low
+_SHARPNESS = 4  # width over temperature: the corner is then as round as that of SmoothHinge
+
+Sides: TypeAlias = npt.NDArray[np.uint8]
+
+# -- Extreme scores of a set of labels, one set for each sample ------------------------------------
 
 
 def split(f: FloatArray, y: Target) -> tuple[FloatArray, FloatArray]:
@@ -42,9 +51,9 @@ def split(f: FloatArray, y: Target) -> tuple[FloatArray, FloatArray]:
     return np.where(y, f, -np.inf), np.where(y, -np.inf, f)
 
 
-def is_top(f: FloatArray, k: int | npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-    """Tell which scores are the k largest of each sample; of ties, those that come first are."""
-    top: npt.NDArray[np.bool_]
+def is_top(f: FloatArray, k: int | IntArray) -> BoolArray:
+    """Return which scores are the k largest of each sample; the first ones win ties."""
+    top: BoolArray
     if isinstance(k, int) and k == 1:
         top = np.equal(f, f.max(axis=1, keepdims=True))
         if np.count_nonzero(top) > len(f):
@@ -59,17 +68,17 @@ def is_top(f: FloatArray, k: int | npt.NDArray[np.intp]) -> npt.NDArray[np.bool_
 
 
 def largest(f: FloatArray, among: Target) -> FloatArray:
-    """Return the largest score of a set: minus infinity if it is empty."""
+    """Return the largest score of a set, or minus infinity if it is empty."""
     return np.asarray(np.where(among, f, -np.inf).max(axis=1))
 
 
 def smallest(f: FloatArray, among: Target) -> FloatArray:
-    """Return the smallest score of a set: infinity if it is empty."""
+    """Return the smallest score of a set, or infinity if it is empty."""
     return np.asarray(np.where(among, f, np.inf).min(axis=1))
 
 
 def largest_weights(f: FloatArray, among: Target) -> FloatArray:
-    """Return the gradient of `largest`: labels tied for it share equally."""
+    """Return the gradient of `largest`; tied labels get equal shares."""
     return ranked_range_weights(np.where(among, f, -np.inf), 0, 1)
 
 
@@ -78,30 +87,26 @@ def smallest_weights(f: FloatArray, among: Target) -> FloatArray:
     return largest_weights(-f, among)
 
 
-# -- A margin between two sides of labels: those that should score high and those that should not --
+def violations(y: Target, f: FloatArray) -> FloatArray:
+    """Return by how much each label scores too high, compared with the smallest true score."""
+    return np.asarray((f - smallest(f, y)[:, None]) + ~y)
 
 
-HIGH, LOW = 1, 2  # bits of a label that should score high, and of one that should score low
-_SHARPNESS = 4  # widths of a hinge in a temperature: its corner is as round as that of SmoothHinge
-
-Sides = npt.NDArray[np.uint8]
+# -- The margin between two sides ------------------------------------------------------------------
 
 
 def sides_of(high: Target, low: Target) -> Sides:
-    """Return the sides of each label: both, one or none."""
+    """Return the sides of each label as bits: both, one or none."""
     return np.asarray(HIGH * high.astype(np.uint8) + LOW * low.astype(np.uint8))
 
 
 class Hinged(MultilabelLoss):
-    """A hinge: zero where the violation of a margin is negative, else the violation."""
+    """A hinge: the violation of a margin, or zero if it is negative."""
 
     floor: ClassVar[float] = 0.0
 
     def _value(self, y: Target, f: FloatArray) -> FloatArray:
         return np.maximum(self._violation(y, f), 0)
-
-    def _gradient(self, y: Target, f: FloatArray) -> FloatArray:
-        return self._value_and_gradient(y, f)[1]
 
     def _value_and_gradient(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
         value = self._value(y, f)
@@ -113,7 +118,7 @@ class Hinged(MultilabelLoss):
 
     @abstractmethod
     def _violation(self, y: Target, f: FloatArray) -> FloatArray:
-        """Return by how much each sample misses the margin: minus infinity if none is asked."""
+        """Return by how much each sample misses the margin; minus infinity if a side is empty."""
 
     @abstractmethod
     def _direction(self, y: Target, f: FloatArray) -> FloatArray:
@@ -122,18 +127,20 @@ class Hinged(MultilabelLoss):
 
 @dataclass(frozen=True)
 class Margin(Hinged):
-    """The margin between two sides that are given. A sample with an empty side costs nothing.
+    """The margin between two given sides. The loss of a sample with an empty side is zero.
 
     Parameters
     ----------
     largest : tuple of int, optional
-        How many labels the low and the high side have at most: the fewer, the fewer pieces.
+        How many labels the low and the high side have at most. Smaller sides have fewer pieces.
     """
 
     largest: tuple[int, int] | None = None
 
     name: ClassVar[str] = "margin"
     domain: ClassVar[str] = "for each label 1 if it should score high, 2 if low, 3 if both, or 0"
+    has_corner_pieces: ClassVar[bool] = True
+    has_smooth_neighbour: ClassVar[bool] = True
 
     def check_target(self, y: npt.ArrayLike, n_outputs: int | None = None) -> Target:
         """Return the sides of the labels."""
@@ -158,7 +165,7 @@ class Margin(Hinged):
         return largest_weights(f, (y & LOW) > 0) - smallest_weights(f, (y & HIGH) > 0)
 
     def _pieces(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return a piece for each pair of sides; where there are fewer, some come twice."""
+        """Return a piece for each pair of labels; samples with fewer pairs repeat some."""
         most = self.largest or (f.shape[1], f.shape[1])
         low, high = _members((y & LOW) > 0, most[0]), _members((y & HIGH) > 0, most[1])
         below = np.repeat(low, high.shape[1], axis=1)
@@ -168,8 +175,8 @@ class Margin(Hinged):
         slopes = np.zeros((*values.shape, f.shape[1]), dtype=f.dtype)
         np.add.at(slopes, (rows, columns, below), 1)
         np.add.at(slopes, (rows, columns, above), -1)
-        idle = ~_asks(y)
-        values[idle], slopes[idle] = -1, 0  # below the floor, whatever the scores
+        empty = ~(((y & LOW) > 0).any(axis=1) & ((y & HIGH) > 0).any(axis=1))
+        values[empty], slopes[empty] = -1, 0  # below the floor for any scores
         return values, slopes
 
 
@@ -179,7 +186,7 @@ class SmoothMargin(Margin):
 
     .. math:: T \log \Big( 1 + \sum_{u \in R} \sum_{v \in A} e^{(1 + f_u - f_v) / T} \Big)
 
-    It lies above the margin, by :math:`T \log(1 + |R| |A|)` at most.
+    It is above the margin, by :math:`T \log(1 + |R| |A|)` at most.
 
     Parameters
     ----------
@@ -229,36 +236,42 @@ class SmoothMargin(Margin):
         return value[:, None], gradient[:, None]
 
     def _rise(self, excess: FloatArray) -> FloatArray:
-        heat = excess.dtype.type(self.temperature)
-        return np.asarray(heat * np.logaddexp(0, excess / heat))
+        temperature = excess.dtype.type(self.temperature)
+        return np.asarray(temperature * np.logaddexp(0, excess / temperature))
 
     def _excess(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the smooth violation, and its parts in the scores below and above.
+        """Return the smooth violation, and the shares of the low and the high labels in it.
 
-        Relative to the extremes nothing overflows, and scores far from zero lose no digits.
+        Scores are taken relative to the extremes: nothing overflows, and no digits are lost.
         """
-        heat, ones = f.dtype.type(self.temperature), np.ones(f.shape[1], dtype=f.dtype)
+        temperature, ones = f.dtype.type(self.temperature), np.ones(f.shape[1], dtype=f.dtype)
         is_low, is_high = (y & LOW) > 0, (y & HIGH) > 0
         top, bottom = largest(f, is_low), smallest(f, is_high)
-        # What is not on a side is exp(-inf), and a side that is empty counts as if it had one.
+        # A label that is not on a side is exp(-inf); an empty side counts as one label.
         top_known, bottom_known = np.isfinite(top), np.isfinite(bottom)
         down = np.where(is_low, f - np.where(top_known, top, 0)[:, None], -np.inf)
         up = np.where(is_high, np.where(bottom_known, bottom, 0)[:, None] - f, -np.inf)
-        below, above = np.exp(down / heat), np.exp(up / heat)
+        below, above = np.exp(down / temperature), np.exp(up / temperature)
         low_sum, high_sum = np.maximum(below @ ones, 1), np.maximum(above @ ones, 1)
-        excess = 1 + (top - bottom) + heat * (np.log(low_sum) + np.log(high_sum))
+        excess = 1 + (top - bottom) + temperature * (np.log(low_sum) + np.log(high_sum))
         return excess, below / low_sum[:, None], above / high_sum[:, None]
 
 
+# -- Losses whose sides depend on the target and the scores ----------------------------------------
+
+
 class Sided(Hinged):
-    """A margin between sides that the target and the scores choose."""
+    """A margin between sides that depend on the target and the scores."""
+
+    has_smooth_neighbour: ClassVar[bool] = True
+    has_majoriser: ClassVar[bool] = True
 
     @abstractmethod
     def sides(self, y: Target, f: FloatArray) -> Sides:
-        """Return the sides at which the margin is that of the loss; elsewhere it is no smaller."""
+        """Return the sides whose margin is the loss at these scores, and no smaller elsewhere."""
 
     def smoothed(self, width: float) -> Loss:
-        """Return the loss with its corners rounded; its sides still change as scores do."""
+        """Return the loss with its corners rounded; its sides still change with the scores."""
         return (SmoothConvexSided if self.convex else SmoothSided)(self, width)
 
     def _majorised(self, y: Target, f: FloatArray) -> tuple[Loss, Target]:
@@ -271,17 +284,10 @@ class Sided(Hinged):
 
 @dataclass(frozen=True)
 class SmoothSided(MultilabelLoss):
-    """A loss of sides chosen by the scores, smooth for fixed ones.
+    """The smooth margin between the sides of a loss: smooth as long as the sides stay the same.
 
-    Where two scores tie for a side it does not matter which of them is there: so it is
-    continuous, with a gradient everywhere else.
-
-    Parameters
-    ----------
-    loss : Sided
-        Which labels are on which side.
-    width : float
-        See `SmoothMargin`.
+    If two scores tie for a side, the value does not depend on which of them is chosen. So the
+    loss is continuous, and has a gradient elsewhere.
     """
 
     loss: Sided
@@ -290,14 +296,10 @@ class SmoothSided(MultilabelLoss):
     name: ClassVar[str] = "smooth_sided"
     convex: ClassVar[bool] = False
     has_curvature: ClassVar[bool] = True
+    has_majoriser: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "width", SmoothMargin(width=self.width).width)
-
-    def smoothed(self, width: float) -> Loss:
-        """Return the loss as it is."""
-        del width
-        return self
 
     def relaxed(self) -> Loss:
         """Return the convex relative of the loss."""
@@ -309,9 +311,6 @@ class SmoothSided(MultilabelLoss):
 
     def _value(self, y: Target, f: FloatArray) -> FloatArray:
         return self._margin.value(self.loss.sides(y, f), f)
-
-    def _gradient(self, y: Target, f: FloatArray) -> FloatArray:
-        return self._margin.gradient(self.loss.sides(y, f), f)
 
     def _value_and_gradient(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self._margin.value_and_gradient(self.loss.sides(y, f), f)
@@ -325,44 +324,40 @@ class SmoothSided(MultilabelLoss):
 
 @dataclass(frozen=True)
 class SmoothConvexSided(SmoothSided):
-    """The same where sides do not depend on the scores."""
+    """The same for sides that do not depend on the scores."""
 
     name: ClassVar[str] = "smooth_convex_sided"
     convex: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
 
 
-def _asks(y: Target) -> npt.NDArray[np.bool_]:
-    """Tell of which samples both sides have labels, so that there is something to ask."""
-    return np.asarray(((y & LOW) > 0).any(axis=1) & ((y & HIGH) > 0).any(axis=1))
-
-
-def _members(side: Target, number: int) -> npt.NDArray[np.intp]:
-    """Return so many labels of a side for each sample: the first comes again and again."""
+def _members(side: Target, number: int) -> IntArray:
+    """Return `number` labels of a side for each sample; smaller sides repeat their first one."""
     counts = np.count_nonzero(side, axis=1)
     places = np.argsort(~side, axis=1, kind="stable")[:, :number]
     missing = np.arange(number) >= np.maximum(counts, 1)[:, None]
     return np.where(missing, places[:, :1], places)
 
 
-# -- Hinges of label sets with their corners rounded, below what they round ------------------------
+# -- Hinges with rounded corners, below the hinge --------------------------------------------------
 
 
 class _Corners(NamedTuple):
-    """What is left of the samples that miss the margin."""
+    """The samples whose loss is not zero.
 
-    rows: npt.NDArray[np.intp]
+    `active` is the slope of the hinge. `top` are the parts of the labels that violate the margin
+    most, `bottom` those of the true labels with the lowest scores.
+    """
+
+    rows: IntArray
     active: FloatArray
-    """Which part of the hinge is active: its slope."""
     top: FloatArray
-    """The parts of the labels that violate the margin most."""
     bottom: FloatArray
-    """The parts of the true labels that score lowest."""
     value: FloatArray
 
 
 class _Rounded(MultilabelLoss):
-    """A hinge of a mean of the largest violations, less the smallest true score."""
+    """A hinge of the mean of the k largest violations, minus the smallest true score."""
 
     k: int
     width: float
@@ -370,58 +365,46 @@ class _Rounded(MultilabelLoss):
     smooth: ClassVar[bool] = True
     has_curvature: ClassVar[bool] = True
 
-    def smoothed(self, width: float) -> Loss:
-        """Return the loss as it is."""
-        del width
-        return self
-
     @staticmethod
     @abstractmethod
     def _violations(y: Target, f: FloatArray) -> FloatArray:
-        """Return by how much each label scores too high: minus infinity if it does not count."""
+        """Return by how much each label scores too high; minus infinity if it does not count."""
 
     def _value(self, y: Target, f: FloatArray) -> FloatArray:
-        return self._spread(self._corners(y, f), f)
-
-    def _gradient(self, y: Target, f: FloatArray) -> FloatArray:
-        return self._value_and_gradient(y, f)[1]
+        return self._values(self._corners(y, f), f)
 
     def _value_and_gradient(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-        found = self._corners(y, f)
+        corners = self._corners(y, f)
         gradient = np.zeros_like(f)
-        gradient[found.rows] = found.active[:, None] * (found.top - found.bottom)
-        return self._spread(found, f), gradient
+        gradient[corners.rows] = corners.active[:, None] * (corners.top - corners.bottom)
+        return self._values(corners, f), gradient
 
     def _curvature(self, y: Target, f: FloatArray) -> FloatArray:
-        found, w = self._corners(y, f), f.dtype.type(self._corner)
-        slope = found.top - found.bottom
-        bend = _bend(found.top, 1 / self.k) / (self.k * w) + _bend(found.bottom, 1.0) / w
-        bend *= found.active[:, None, None]
-        is_round = (found.active < 1) / w
+        corners, w = self._corners(y, f), f.dtype.type(self.width / 3)
+        slope = corners.top - corners.bottom
+        bend = _bend(corners.top, 1 / self.k) / (self.k * w) + _bend(corners.bottom, 1.0) / w
+        bend *= corners.active[:, None, None]
+        is_round = (corners.active < 1) / w
         bend += is_round[:, None, None] * slope[:, :, None] * slope[:, None, :]
         hessian = np.zeros((*f.shape, f.shape[1]), dtype=f.dtype)
-        hessian[found.rows] = bend
+        hessian[corners.rows] = bend
         return hessian
 
-    @property
-    def _corner(self) -> float:
-        return self.width / 3
-
     @staticmethod
-    def _spread(found: _Corners, f: FloatArray) -> FloatArray:
+    def _values(corners: _Corners, f: FloatArray) -> FloatArray:
         value = np.zeros(len(f), dtype=f.dtype)
-        value[found.rows] = found.value
+        value[corners.rows] = corners.value
         return value
 
     def _corners(self, y: Target, f: FloatArray) -> _Corners:
-        """Return the parts of what is rounded, of samples whose loss is not zero."""
-        w = f.dtype.type(self._corner)
-        violations = self._violations(y, f)
-        # No mean is above the maximum, and nothing rounded above what it rounds.
-        rows = np.flatnonzero(violations.max(axis=1) > 0)
-        violations, truth = violations[rows], y[rows]
-        ones = np.ones(f.shape[1], dtype=f.dtype)  # a product adds up short rows faster than a sum
-        top, height = _rounded_top(violations, self.k, self.k * w, ones)
+        """Return the samples whose loss is not zero, and what their corners are made of."""
+        w = f.dtype.type(self.width / 3)
+        excess = self._violations(y, f)
+        # No mean is above the maximum, and no rounded value above the original.
+        rows = np.flatnonzero(excess.max(axis=1) > 0)
+        excess, truth = excess[rows], y[rows]
+        ones = np.ones(f.shape[1], dtype=f.dtype)  # for short rows a product is faster than a sum
+        top, height = _rounded_top(excess, self.k, self.k * w, ones)
         bottom = truth.astype(f.dtype)
         several = np.flatnonzero(bottom @ ones > 1.5)
         if len(several):
@@ -459,20 +442,17 @@ class RoundedTopKSVM(_Rounded):
     width: float = 0.5
 
     name: ClassVar[str] = "rounded_topk_svm"
+    _violations = staticmethod(violations)
 
     def __post_init__(self) -> None:
         check_width(self, "width", self.width, "`TopKSVM` is the limit of small width")
-
-    @staticmethod
-    def _violations(y: Target, f: FloatArray) -> FloatArray:
-        return np.asarray((f - smallest(f, y)[:, None]) + ~y)
 
 
 @dataclass(frozen=True)
 class RoundedMultilabelHinge(_Rounded):
     """`MultilabelHinge` with rounded corners, at most half its width below.
 
-    `RoundedTopKSVM` of k = 1 whose labels j are those that are not true. Convex.
+    It is `RoundedTopKSVM` with k = 1, where the labels j are only those that are not true. Convex.
 
     Parameters
     ----------
@@ -493,49 +473,38 @@ class RoundedMultilabelHinge(_Rounded):
         return np.where(y, -np.inf, 1 + (f - smallest(f, y)[:, None])).astype(f.dtype, copy=False)
 
 
-def capped_parts(values: FloatArray, k: int, width: float | np.floating[Any]) -> FloatArray:
+def _capped_parts(values: FloatArray, k: int, width: float | np.floating[Any]) -> FloatArray:
     r"""Return the parts of the entries of each row in the rounded mean of the k largest.
 
     .. math:: p_j = \min(\max((v_j - \lambda) / w, 0), 1/k), \qquad \sum_j p_j = 1
 
-    Newton's method for the level of all rows at once, on a falling, piecewise linear function; a
-    step that leaves its bracket halves it instead.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples, n_labels)
-        Minus infinity where an entry cannot have a part; `k` of them are finite at least.
-    k : int
-    width : float
-        w.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_labels)
+    Newton's method finds the level of all rows at once, on a decreasing, piecewise linear
+    function. A step that leaves its bracket halves it instead. At least `k` values of a row have
+    to be finite; an entry of minus infinity has no part.
     """
     n_labels, dtype = values.shape[1], values.dtype
     cap, ones = dtype.type(1 / k), np.ones(n_labels, dtype=dtype)
-    # Relative to the k-th largest nothing overflows, and nothing loses its digits.
+    # Relative to the k-th largest nothing overflows, and no digits are lost.
     kth = np.partition(values, n_labels - k, axis=1)[:, n_labels - k]
     scaled = (values - kth[:, None]) / dtype.type(width)
-    # Here the k largest have full parts: most often that is all.
+    # At this level the k largest have full parts. For most rows that is the solution.
     level = np.full(len(values), -cap)
     parts = np.clip(scaled + cap, 0, cap)
-    left, low, high = np.arange(len(values)), level, np.zeros_like(level)
+    open_rows, low, high = np.arange(len(values)), level, np.zeros_like(level)
     for _ in range(60):
-        excess = parts[left] @ ones - 1
-        is_left = np.abs(excess) > n_labels * np.finfo(dtype).eps
-        left, excess, low, high = left[is_left], excess[is_left], low[is_left], high[is_left]
-        if not len(left):
+        excess = parts[open_rows] @ ones - 1
+        is_open = np.abs(excess) > n_labels * np.finfo(dtype).eps
+        open_rows, excess, low, high = (array[is_open] for array in (open_rows, excess, low, high))
+        if not len(open_rows):
             break
-        here, values = level[left], scaled[left]
-        low, high = np.where(excess > 0, here, low), np.where(excess > 0, high, here)
-        over = values - here[:, None]
+        old, values = level[open_rows], scaled[open_rows]
+        low, high = np.where(excess > 0, old, low), np.where(excess > 0, high, old)
+        over = values - old[:, None]
         moving = ((over > 0) & (over <= cap)).astype(dtype) @ ones
-        new = here + excess / np.maximum(moving, 1)
+        new = old + excess / np.maximum(moving, 1)
         is_inside = (moving > 0) & (low <= new) & (new <= high)
-        level[left] = new = np.where(is_inside, new, (low + high) / 2)
-        parts[left] = np.clip(values - new[:, None], 0, cap)
+        level[open_rows] = new = np.where(is_inside, new, (low + high) / 2)
+        parts[open_rows] = np.clip(values - new[:, None], 0, cap)
     return parts
 
 
@@ -543,13 +512,13 @@ def _rounded_top(
     values: FloatArray, k: int, width: np.floating[Any], ones: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the parts of the entries of each row, and the rounded mean of the k largest."""
-    parts = capped_parts(values, k, width)
+    parts = _capped_parts(values, k, width)
     counted = np.where(parts > 0, values, 0)  # no part of minus infinity
     return parts, np.asarray((parts * (counted - width / 2 * parts)) @ ones)
 
 
 def _bend(parts: FloatArray, cap: float) -> FloatArray:
-    """Return how parts move with their values, times the width: against their mean."""
+    """Return the derivative of the parts in their values, times the width."""
     moving = ((parts > 0) & (parts < parts.dtype.type(cap))).astype(parts.dtype)
     number = np.maximum(moving.sum(axis=1), 1)
     bend = -moving[:, :, None] * moving[:, None, :] / number[:, None, None]
@@ -558,12 +527,12 @@ def _bend(parts: FloatArray, cap: float) -> FloatArray:
     return np.asarray(bend)
 
 
-# -- Convex losses whose differences are the top-k losses: what the paper's DCA is made of ---------
+# -- Convex losses whose differences are the top-k losses, for the paper's DCA ---------------------
 
 
 @dataclass(frozen=True)
 class TopViolations(MultilabelLoss):
-    r"""The sum of the largest violations of a margin, true labels included.
+    r"""The sum of the largest violations of a margin, including true labels.
 
     .. math:: \sum_{i=1}^{j} s_{[i]}, \qquad s_u = \big[ 1 + f_u - \min_{v \in Y} f_v \big]_+
 
@@ -581,10 +550,10 @@ class TopViolations(MultilabelLoss):
         return np.asarray(top_sum(self._violations(y, f), self.number), dtype=f.dtype)
 
     def _gradient(self, y: Target, f: FloatArray) -> FloatArray:
-        violations = self._violations(y, f)
-        shares = ranked_range_weights(violations, 0, self.number) * (violations > 0)
+        excess = self._violations(y, f)
+        shares = ranked_range_weights(excess, 0, self.number) * (excess > 0)
         counted = shares.sum(axis=1, keepdims=True)
-        # A sample without a true label costs nothing, and its smallest true score is nowhere.
+        # A sample without a true label has no loss and no smallest true score.
         return np.asarray(shares - counted * np.where(counted > 0, smallest_weights(f, y), 0))
 
     @staticmethod
@@ -594,45 +563,40 @@ class TopViolations(MultilabelLoss):
 
 @dataclass(frozen=True)
 class SubsetPart(MultilabelLoss):
-    r"""Sums of the largest scores outside and inside a set, of which `TopKSubset` is a difference.
+    r"""Sums of the largest scores outside and inside a set: `TopKSubset` is a difference of two.
 
     Parameters
     ----------
     k : int
         How many labels will be predicted.
-    whole : bool
-        Whether it is the maximum of both sums, or the second alone.
+    is_first : bool
+        Whether it is the first part, the maximum of both sums, or the second, the second sum.
     """
 
     k: int
-    whole: bool
+    is_first: bool
 
     name: ClassVar[str] = "subset_part"
 
     def _value(self, y: Target, f: FloatArray) -> FloatArray:
         return self._value_and_gradient(y, f)[0]
 
-    def _gradient(self, y: Target, f: FloatArray) -> FloatArray:
-        return self._value_and_gradient(y, f)[1]
-
     def _value_and_gradient(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
         value, gradient = np.zeros(len(f), dtype=f.dtype), np.zeros_like(f)
         true = np.count_nonzero(y, axis=1)
         r = np.minimum(true, self.k)
-        asked = (r > 0) & (f.shape[1] - true > self.k - r)  # of any other sample any k will do
+        asked = (r > 0) & (f.shape[1] - true > self.k - r)  # elsewhere any top k is right
         for rank in np.unique(r[asked]).tolist():
             rows = np.flatnonzero(asked & (r == rank))
             inside, outside = split(f[rows], y[rows])
             least = _top(outside, self.k - rank) + _top(inside, rank)
             slope = _weights(outside, self.k - rank) + _weights(inside, rank)
-            if self.whole:
+            if self.is_first:
                 other = 1 + _top(outside, self.k - rank + 1) + _top(inside, rank - 1)
                 larger = other > least
                 steep = _weights(outside, self.k - rank + 1) + _weights(inside, rank - 1)
-                least, slope = (
-                    np.where(larger, other, least),
-                    np.where(larger[:, None], steep, slope),
-                )
+                least = np.where(larger, other, least)
+                slope = np.where(larger[:, None], steep, slope)
             value[rows], gradient[rows] = least, slope
         return value, gradient
 

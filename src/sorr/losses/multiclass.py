@@ -1,4 +1,4 @@
-"""Losses over classes: those over label sets, for samples with one true label."""
+"""Losses over classes: each sample has one true label."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import softmax
 
-from sorr._typing import FloatArray
+from sorr._typing import BoolArray, FloatArray, IntArray
 from sorr.losses.base import Loss, MulticlassLoss, Target, check_width, one_hot
 from sorr.losses.multilabel import MultilabelHinge
 
@@ -22,7 +21,7 @@ class Softmax(MulticlassLoss):
 
     .. math:: \log \sum_j e^{f_j} - f_y = \log \Big( 1 + \sum_{j \ne y} e^{f_j - f_y} \Big)
 
-    The second form is what is computed: small losses keep all their digits.
+    The second form is computed, so that small losses keep all their digits.
 
     Examples
     --------
@@ -32,15 +31,13 @@ class Softmax(MulticlassLoss):
     """
 
     name: ClassVar[str] = "softmax"
-    is_endless: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
     has_curvature: ClassVar[bool] = True
+    has_probability: ClassVar[bool] = True
+    never_reaches_zero: ClassVar[bool] = True
 
     def _value(self, y: Target, f: FloatArray) -> FloatArray:
         return self._terms(y, f)[0]
-
-    def _gradient(self, y: Target, f: FloatArray) -> FloatArray:
-        return self._value_and_gradient(y, f)[1]
 
     def _value_and_gradient(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
         value, own, others, rest = self._terms(y, f)
@@ -56,16 +53,14 @@ class Softmax(MulticlassLoss):
         hessian = -share[:, :, None] * share[:, None, :]
         labels = np.arange(f.shape[1])
         hessian[:, labels, labels] = 0
-        hessian[:, labels, labels] = -hessian.sum(
-            axis=2
-        )  # p (1 - p), of which small p keeps digits
+        hessian[:, labels, labels] = -hessian.sum(axis=2)  # p (1 - p): small p keep their digits
         return hessian
 
     @staticmethod
     def _terms(y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return the loss, the exponential of the true score, those of the others, their sum.
 
-        Relative to the largest score nothing overflows, and scores far from zero lose no digits.
+        Scores are taken relative to the largest one: nothing overflows, and no digits are lost.
         """
         rows, high = np.arange(len(f)), f.max(axis=1)
         behind = high - f[rows, y]
@@ -93,19 +88,18 @@ class MulticlassHinge(MulticlassLoss):
 
     name: ClassVar[str] = "multiclass_hinge"
     floor: ClassVar[float] = 0.0
+    has_corner_pieces: ClassVar[bool] = True
+    has_smooth_neighbour: ClassVar[bool] = True
     _over_sets: ClassVar[MultilabelHinge] = MultilabelHinge()
 
     def _value(self, y: Target, f: FloatArray) -> FloatArray:
         return self._over_sets.value(one_hot(y, f.shape[1]), f)
 
-    def _gradient(self, y: Target, f: FloatArray) -> FloatArray:
-        return self._over_sets.gradient(one_hot(y, f.shape[1]), f)
-
     def _value_and_gradient(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self._over_sets.value_and_gradient(one_hot(y, f.shape[1]), f)
 
     def smoothed(self, width: float) -> Loss:
-        """Return the hinge with its corners rounded, also those between two other classes."""
+        """Return the hinge with all corners rounded, also those between two other classes."""
         return RoundedMulticlassHinge(width)
 
     def _pieces(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -146,9 +140,6 @@ class RoundedMulticlassHinge(MulticlassLoss):
         part, _ = self._parts(violations := _violations(y, f, others))
         return self._height(violations, part)
 
-    def _gradient(self, y: Target, f: FloatArray) -> FloatArray:
-        return self._value_and_gradient(y, f)[1]
-
     def _value_and_gradient(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
         others = _others(y, f.shape[1])
         part, _ = self._parts(violations := _violations(y, f, others))
@@ -164,7 +155,7 @@ class RoundedMulticlassHinge(MulticlassLoss):
         active = np.zeros_like(f)
         active[rows[:, None], others] = part > 0
         number = active.sum(axis=1)
-        # Where the parts add to one they move against their mean, and the true class stays.
+        # Where the parts sum to one they move against their mean, and the true class stays.
         shared = np.where(is_full, 1 / np.maximum(number, 1), 0).astype(f.dtype)
         hessian = -shared[:, None, None] * active[:, :, None] * active[:, None, :]
         labels = np.arange(f.shape[1])
@@ -179,10 +170,10 @@ class RoundedMulticlassHinge(MulticlassLoss):
         counted = np.where(part > 0, violations, 0)  # no part of minus infinity
         return np.asarray((part * (counted - self.width / 2 * part)).sum(axis=1))
 
-    def _parts(self, violations: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-        """Return the parts of the other classes, and of each sample whether they add to one.
+    def _parts(self, violations: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """Return the parts of the other classes, and whether they sum to one for each sample.
 
-        Relative to the largest violation nothing overflows, and nothing loses its digits.
+        Violations are taken relative to the largest one: nothing overflows or loses digits.
         """
         top = violations.max(axis=1, keepdims=True)
         down = np.zeros_like(violations)
@@ -198,12 +189,12 @@ class RoundedMulticlassHinge(MulticlassLoss):
         return np.maximum(down - level[:, None], 0), is_full
 
 
-def _others(y: Target, n_outputs: int) -> npt.NDArray[np.intp]:
-    """Return the classes that are not the true one, in ascending order, of each sample."""
+def _others(y: Target, n_outputs: int) -> IntArray:
+    """Return the wrong classes of each sample in ascending order."""
     shifted = np.arange(n_outputs - 1)
     return np.asarray(shifted + (shifted >= y[:, None]))
 
 
-def _violations(y: Target, f: FloatArray, others: npt.NDArray[np.intp]) -> FloatArray:
+def _violations(y: Target, f: FloatArray, others: IntArray) -> FloatArray:
     rows = np.arange(len(f))
     return np.asarray(1 + (f[rows[:, None], others] - f[rows, y][:, None]))

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from sorr._typing import FloatArray
+from sorr._checks import as_count
+from sorr._typing import FloatArray, IntArray
 from sorr.losses.base import Loss, MultilabelLoss, Target
 from sorr.losses.margins import (
     Hinged,
@@ -32,6 +32,7 @@ from sorr.losses.margins import (
     smallest,
     smallest_weights,
     split,
+    violations,
 )
 from sorr.ranked import kth_largest, ranked_range_weights, top_sum
 
@@ -50,18 +51,10 @@ class _TopK(Hinged):
     k: int = 1
 
     def __post_init__(self) -> None:
-        k: object = self.k
-        if isinstance(k, bool) or not isinstance(k, Integral):
-            raise TypeError(
-                f"k={k!r} is of type {type(k).__name__}; needed a number of labels, "
-                "an int such as k=3"
-            )
-        if k < 1:
-            raise ValueError(f"k={k} is too small; needed a number of labels, k >= 1")
-        object.__setattr__(self, "k", int(k))
+        object.__setattr__(self, "k", as_count("k", self.k, what="a number of labels"))
 
     def check_target(self, y: npt.ArrayLike, n_outputs: int | None = None) -> Target:
-        """Return the indicator of the true labels; there have to be more than `k` labels."""
+        """Return the indicator of the true labels. There must be more than `k` labels."""
         target = super().check_target(y, n_outputs)
         if self.k >= target.shape[1]:
             raise ValueError(
@@ -72,12 +65,12 @@ class _TopK(Hinged):
 
 
 class _Chosen(Sided):
-    """A loss whose sides depend on the scores, so that it is not convex."""
+    """A loss whose sides depend on the scores, and which is therefore not convex."""
 
     convex: ClassVar[bool] = False
 
     def relaxed(self) -> Loss:
-        """Return the pairwise loss of all labels: with one true label each, the softmax."""
+        """Return the pairwise loss over all labels; with one true label it is the softmax."""
         return LogSumExpPairwise()
 
 
@@ -88,8 +81,8 @@ class TopKMultilabel(_TopK, _Chosen):
     .. math:: \big[ 1 + f_{[k+1]} - \min_{y \in Y} f_y \big]_+
 
     This is the (k+1)-th largest of :math:`s_j = [1 + f_j - \min_{y \in Y} f_y]_+` over all
-    labels, true ones included. So with more than `k` true labels it is at least one, whatever
-    the scores; `TopKSubset` follows the metric there. Not convex.
+    labels, including the true ones. With more than `k` true labels it is therefore at least one
+    for any scores; use `TopKSubset` there. Not convex.
 
     Parameters
     ----------
@@ -133,8 +126,8 @@ class TopKSubset(_TopK, _Chosen):
     .. math:: \big[ 1 + f^F_{[k-r+1]} - f^Y_{[r]} \big]_+, \qquad r = \min(k, |Y|),
 
     where :math:`f^F` and :math:`f^Y` are the scores outside and inside the set of true labels.
-    Where all labels are true, or fewer than :math:`k - r + 1` are not, any top k will do and the
-    loss is zero. Not convex, except where :math:`k = |Y|`: there it is `MultilabelHinge`.
+    The loss is zero if fewer than :math:`k - r + 1` labels are not true, because any top k is
+    right then. Not convex, except for :math:`k = |Y|`, where it is `MultilabelHinge`.
 
     Parameters
     ----------
@@ -187,7 +180,7 @@ class TopKSubset(_TopK, _Chosen):
             direction[rows] -= ranked_range_weights(inside, r - 1, r)
         return direction
 
-    def _rows_by_rank(self, y: Target) -> Iterator[tuple[int, npt.NDArray[np.intp]]]:
+    def _rows_by_rank(self, y: Target) -> Iterator[tuple[int, IntArray]]:
         ranks = np.minimum(np.count_nonzero(y, axis=1), self.k)
         for r in range(1, self.k + 1):
             rows = np.flatnonzero(ranks == r)
@@ -202,8 +195,8 @@ class TopKSVM(_TopK):
     .. math:: \Big[ \frac{1}{k} \sum_{i=1}^{k} s_{[i]} \Big]_+, \qquad
         s_j = \mathbf{1}[j \notin Y] + f_j - \min_{y \in Y} f_y
 
-    With one true label it is theirs, and with k = 1 as well it is `MulticlassHinge`. Where all
-    labels are true, the formula still asks for equal scores. Convex.
+    With one true label it is the loss of the reference; if also k = 1, it is `MulticlassHinge`.
+    If all labels are true, the loss is still zero only at equal scores. Convex.
 
     Parameters
     ----------
@@ -216,22 +209,19 @@ class TopKSVM(_TopK):
     """
 
     name: ClassVar[str] = "topk_svm"
+    has_smooth_neighbour: ClassVar[bool] = True
 
     def smoothed(self, width: float) -> Loss:
-        """Return the loss with its corners rounded, also those between labels."""
+        """Return the loss with all corners rounded, also those between labels."""
         return RoundedTopKSVM(self.k, width)
 
     def _violation(self, y: Target, f: FloatArray) -> FloatArray:
         # Divided first: a sum may overflow where the mean does not.
-        return np.asarray(top_sum(self._violations(y, f) / self.k, self.k), dtype=f.dtype)
+        return np.asarray(top_sum(violations(y, f) / self.k, self.k), dtype=f.dtype)
 
     def _direction(self, y: Target, f: FloatArray) -> FloatArray:
-        shares = ranked_range_weights(self._violations(y, f), 0, self.k)
+        shares = ranked_range_weights(violations(y, f), 0, self.k)
         return shares / self.k - smallest_weights(f, y)
-
-    @staticmethod
-    def _violations(y: Target, f: FloatArray) -> FloatArray:
-        return np.asarray((f - smallest(f, y)[:, None]) + ~y)
 
 
 @dataclass(frozen=True)
@@ -240,7 +230,7 @@ class MultilabelHinge(Sided):
 
     .. math:: \big[ 1 + \max_{u \in F} f_u - \min_{v \in Y} f_v \big]_+
 
-    Where all labels are true the loss is zero. An upper bound of `TopKMultilabel` with
+    The loss is zero if all labels are true. It is an upper bound of `TopKMultilabel` with
     :math:`k = |Y|` (Proposition 1 of the paper). Convex.
 
     References
@@ -250,6 +240,7 @@ class MultilabelHinge(Sided):
     """
 
     name: ClassVar[str] = "multilabel_hinge"
+    has_corner_pieces: ClassVar[bool] = True
 
     def sides(self, y: Target, f: FloatArray) -> Sides:
         """Return the true labels above, and the others below."""
@@ -266,7 +257,7 @@ class MultilabelHinge(Sided):
         return largest_weights(f, ~y) - smallest_weights(f, y)
 
 
-# -- Losses over pairs of labels, a true one and another: how many are in the wrong order ----------
+# -- Losses over pairs of a true label and another -------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -275,7 +266,7 @@ class LogSumExpPairwise(MultilabelLoss):
 
     .. math:: \log \Big( 1 + \sum_{u \in F} \sum_{v \in Y} e^{f_u - f_v} \Big)
 
-    Where all labels are true the loss is zero; with one true label it is `Softmax`. Convex.
+    The loss is zero if all labels are true. With one true label it is `Softmax`. Convex.
 
     References
     ----------
@@ -298,9 +289,6 @@ class LogSumExpPairwise(MultilabelLoss):
     def _value(self, y: Target, f: FloatArray) -> FloatArray:
         return np.logaddexp(0, self._log_sum_and_shares(y, f)[0])
 
-    def _gradient(self, y: Target, f: FloatArray) -> FloatArray:
-        return self._value_and_gradient(y, f)[1]
-
     def _value_and_gradient(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
         q, shares = self._log_sum_and_shares(y, f)
         return np.logaddexp(0, q), expit(q)[:, None] * np.where(y, -shares, shares)
@@ -312,7 +300,7 @@ class LogSumExpPairwise(MultilabelLoss):
         within = np.where(same_side, -products, 0)
         labels = np.arange(y.shape[1])
         within[:, labels, labels] = 0
-        within[:, labels, labels] = -within.sum(axis=2)  # p (1 - p), of which small p keeps digits
+        within[:, labels, labels] = -within.sum(axis=2)  # p (1 - p): small p keep their digits
         across = np.where(same_side, products, -products)
         return np.asarray(expit(q)[:, None, None] * (within + expit(-q)[:, None, None] * across))
 
@@ -320,10 +308,10 @@ class LogSumExpPairwise(MultilabelLoss):
     def _log_sum_and_shares(y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return q, and p on the false labels beside r on the true ones."""
         high, low = largest(f, ~y), smallest(f, y)
-        # Relative to the extremes nothing overflows, and scores far from zero lose no digits.
+        # Relative to the extremes nothing overflows, and no digits are lost.
         terms = np.exp(np.where(y, low[:, None] - f, f - high[:, None]))
-        # At least one each, unless a side is empty: then q is minus infinity in any case.
-        ones = np.ones(f.shape[1], dtype=f.dtype)  # a product adds up short rows faster than a sum
+        # Each sum is at least one, unless a side is empty: then q is minus infinity anyway.
+        ones = np.ones(f.shape[1], dtype=f.dtype)  # for short rows a product is faster than a sum
         true_sum = np.maximum(np.where(y, terms, 0) @ ones, 1)
         false_sum = np.maximum(np.where(y, 0, terms) @ ones, 1)
         q = (high - low) + np.log(true_sum) + np.log(false_sum)
@@ -332,15 +320,15 @@ class LogSumExpPairwise(MultilabelLoss):
 
 @dataclass(frozen=True)
 class SigmoidPairwise(MultilabelLoss):
-    r"""LSEP of outputs between zero and one: that of the sigmoids of the scores.
+    r"""LSEP of the sigmoids of the scores, which are between zero and one.
 
     .. math:: \log \Big( 1 + \sum_{u \in F} \sum_{v \in Y} e^{\sigma(f_u) - \sigma(f_v)} \Big),
         \qquad \sigma(f) = \frac{1}{1 + e^{-f}}
 
-    It is bounded: a pair costs between :math:`e^{-1}` and :math:`e`, so that scores in the wrong
-    order by far cost little more than those that are so by one or two. Unlike those of
-    `LogSumExpPairwise`, the values depend on where zero is. Where all labels are true the loss is
-    zero. Not convex, and without `curvature`, which would not be positive.
+    It is bounded: a pair costs between :math:`e^{-1}` and :math:`e`, so a large error costs little
+    more than an error of one or two. Unlike for `LogSumExpPairwise`, the values change if all
+    scores are shifted. The loss is zero if all labels are true. Not convex, and without
+    `curvature`, which would not be positive.
 
     References
     ----------
@@ -355,9 +343,6 @@ class SigmoidPairwise(MultilabelLoss):
 
     def _value(self, y: Target, f: FloatArray) -> FloatArray:
         return self._of_outputs.value(y, expit(f))
-
-    def _gradient(self, y: Target, f: FloatArray) -> FloatArray:
-        return self._value_and_gradient(y, f)[1]
 
     def _value_and_gradient(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
         outputs = expit(f)

@@ -36,6 +36,8 @@ class Absolute(RegressionLoss):
     r"""The absolute residual: :math:`|r|`."""
 
     name: ClassVar[str] = "absolute"
+    has_corner_pieces: ClassVar[bool] = True
+    has_smooth_neighbour: ClassVar[bool] = True
 
     def _height(self, residual: FloatArray) -> FloatArray:
         return np.abs(residual)
@@ -93,7 +95,7 @@ class Huber(RegressionLoss):
     .. math:: r^2 \text{ for } |r| \le \delta,
         \qquad 2 \delta |r| - \delta^2 \text{ for } |r| > \delta
 
-    Without the customary half it tends to `Squared` as :math:`\delta` grows.
+    Without the usual factor one half it tends to `Squared` as :math:`\delta` grows.
 
     Parameters
     ----------

@@ -116,22 +116,22 @@ class RankedRangeObjective:
         return int(np.prod(self.shape))
 
     @property
-    def strata(self) -> npt.NDArray[Any] | None:
+    def class_of_row(self) -> npt.NDArray[Any] | None:
         """The class of each row, or None where the target has none."""
-        return self.loss.strata(self.y)
+        return self.loss.class_of_row(self.y)
 
     @cached_property
     def classes(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]] | None:
         """The classes, and for each row the index of its own; None where the target has none."""
-        strata = self.strata
-        if strata is None:
+        labels = self.class_of_row
+        if labels is None:
             return None
-        low, high = strata.min(), strata.max()
-        is_high = strata == high
-        if np.all(is_high | (strata == low)):  # two classes are told apart without sorting
+        low, high = labels.min(), labels.max()
+        is_high = labels == high
+        if np.all(is_high | (labels == low)):  # two classes are told apart without sorting
             names = np.array([low, high]) if low < high else np.array([low])
-            return names, is_high.astype(np.intp) if low < high else np.zeros(len(strata), np.intp)
-        names, index = np.unique(strata, return_inverse=True)
+            return names, is_high.astype(np.intp) if low < high else np.zeros(len(labels), np.intp)
+        names, index = np.unique(labels, return_inverse=True)
         return names, index
 
     @property

@@ -588,7 +588,7 @@ class Frame:
             rows = np.hstack([rows, np.ones((len(X), 1))])
             penalty = np.append(penalty, 0.0)
         level, reach = 0.0, 1.0
-        if objective.strata is None:
+        if objective.class_of_row is None:
             level, reach = _middle(y)
         usual = objective.loss.value(y, np.full(len(y), level))
         unit = float(np.median(usual))

@@ -255,7 +255,7 @@ def _constant(objective: RankedRangeObjective, point: Point) -> Certified | None
 
     All losses of a class tie there, which is the worst case for everything else.
     """
-    if objective.strata is None or len(objective.shape) > 1 or objective.groups.is_full:
+    if objective.class_of_row is None or len(objective.shape) > 1 or objective.groups.is_full:
         return None
     if objective.n_samples <= _SHORT or objective.n_parameters > _DENSE:
         return None

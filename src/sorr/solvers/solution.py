@@ -250,7 +250,7 @@ def is_constant(objective: RankedRangeObjective, raw: FloatArray, value: float) 
 
     A strong ridge makes for small coefficients too; but these pay.
     """
-    if objective.strata is None or float(np.ptp(raw, axis=0).max()) > 1e-2:
+    if objective.class_of_row is None or float(np.ptp(raw, axis=0).max()) > 1e-2:
         return False
     if len(objective.shape) == 1:
         constant = objective.value(constant_model(objective))

@@ -175,12 +175,12 @@ def candidates(batch: Batch, size: int, rng: np.random.Generator) -> FloatArray:
     T = rng.standard_normal((size, D))
     T *= frame.reach / np.linalg.norm(T, axis=1, keepdims=True)
     T += frame.constant(1)
-    strata = batch.objective.strata
-    if strata is None:
+    classes = batch.objective.class_of_row
+    if classes is None:
         pools, numbers = [np.arange(len(batch.y))], [D + 1]
     else:
-        strata = strata[batch.index]
-        pools, numbers = [np.flatnonzero(strata == label) for label in np.unique(strata)], [2, 3]
+        classes = classes[batch.index]
+        pools, numbers = [np.flatnonzero(classes == label) for label in np.unique(classes)], [2, 3]
     for i, number in enumerate(numbers):
         which = np.arange(i, size // 2, len(numbers))
         picked = np.hstack([rng.choice(pool, (len(which), number)) for pool in pools])
