@@ -30,10 +30,13 @@ __all__ = [
     "check_flag",
     "check_limits",
     "check_verbose",
+    "class_index",
     "classes_of",
     "close_names",
     "suggest",
 ]
+
+_MAX_LISTED = 10  # classes that a message lists
 
 # -- Names that come close -------------------------------------------------------------------------
 
@@ -217,6 +220,26 @@ def classes_of(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IntArray]:
             "classes or more"
         )
     return classes, np.searchsorted(classes, y)
+
+
+def class_index(labels: npt.NDArray[Any], classes: npt.NDArray[Any], name: str = "y") -> IntArray:
+    """Return the position of each label among the classes of a fit.
+
+    Examples
+    --------
+    >>> class_index(np.array(["no", "yes", "no"]), np.array(["no", "yes"]))
+    array([0, 1, 0])
+    """
+    position = {known: j for j, known in enumerate(classes.tolist())}
+    strangers = [label for label in labels.tolist() if label not in position]
+    if strangers:
+        listed = ", ".join(map(repr, list(position)[:_MAX_LISTED]))
+        rest = f" and {len(position) - _MAX_LISTED} more" if len(position) > _MAX_LISTED else ""
+        raise ValueError(
+            f"{name} holds {strangers[0]!r}, which is not a class of the fit; needed classes among "
+            f"{listed}{rest}"
+        )
+    return np.array([position[label] for label in labels.tolist()], dtype=np.intp)
 
 
 # -- Seeds -----------------------------------------------------------------------------------------

@@ -138,7 +138,7 @@ def test_the_score_of_an_outlier_is_what_it_exceeds_the_threshold_by():
     model = fit()
     score = model.outlier_score(X, NAMES)
     np.testing.assert_allclose(np.maximum(score, 0), model.slack_, atol=1e-12)
-    with pytest.raises(ValueError, match="'maybe', which is none of the classes"):
+    with pytest.raises(ValueError, match="'maybe', which is not a class of the fit"):
         model.outlier_score(X[:1], ["maybe"])
     with pytest.raises(ValueError, match="needed one target for each row"):
         model.outlier_score(X, NAMES[:5])

@@ -64,7 +64,7 @@ def test_within_classes_a_tiny_problem_matches_enumeration():
 
 def test_the_solvers_agree_where_they_all_apply():
     X, y, _ = wrong_labels(n=14, d=2, noise=1.0)
-    found = [robust(m=0, solver=s, tol=1e-9).fit(X, y).objective_ for s in ranked_range.SOLVERS]
+    found = [robust(m=0, solver=s, tol=1e-9).fit(X, y).objective_ for s in ("trim", "dca")]
     sign = np.where(y == "yes", 1.0, -1.0)
     problem = RankedRangeObjective(X, sign, C=100.0, groups=sign)
     found += [solve(problem, tol=1e-9).objective for solve in (topsum, exhaustive)]
@@ -226,7 +226,7 @@ def test_the_outlier_score_of_a_new_row_grows_with_its_loss():
     model = robust().fit(X, y)
     along = model.coef_ * np.array([[-3.0], [0.0], [3.0]])
     assert (np.diff(model.outlier_score(along, ["yes"] * 3)) < 0).all()
-    with pytest.raises(ValueError, match="'maybe', which is none of the classes"):
+    with pytest.raises(ValueError, match="'maybe', which is not a class of the fit"):
         model.outlier_score(along, ["yes", "no", "maybe"])
     with pytest.raises(ValueError, match="X has 3 rows, y 2"):
         model.outlier_score(along, ["yes", "no"])
@@ -417,7 +417,7 @@ def test_a_short_fit_reports_nothing_at_the_first_level(capsys):
 # -- warnings -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", ranked_range.SOLVERS)
+@pytest.mark.parametrize("solver", ["trim", "dca"])
 def test_a_constant_model_is_called_one(solver):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(12, 2)), rng.integers(2, size=12)
@@ -430,7 +430,7 @@ def test_a_constant_model_is_called_one(solver):
 @pytest.mark.parametrize("C", [1e12, np.inf])
 def test_separable_rows_with_a_huge_c_are_called_separable(C):
     X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
-    with pytest.warns(SeparableWarning, match=re.escape(f"set by C={C:g}")) as caught:
+    with pytest.warns(SeparableWarning, match=re.escape(f"C={C:g} sets the size")) as caught:
         model = robust(m=0, C=C).fit(X, [0, 0, 1, 1])
     assert np.isfinite(model.coef_).all()
     assert caught[0].filename == __file__

@@ -191,7 +191,7 @@ def test_classes_of_new_rows_find_their_columns():
 @pytest.mark.parametrize(
     ("y", "kind", "message"),
     [
-        (["a", "z"], "multiclass", "'z', which is none of the labels of the fit; needed some of"),
+        (["a", "z"], "multiclass", "'z', which is not a class of the fit; needed classes among"),
         (INDICATOR, "multiclass", "the fit was given one class for each row"),
         (sparse.csr_array(INDICATOR), "multiclass", "the fit was given one class for each row"),
         (["a", "b"], "indicator", r"shape \(2,\), and the fit was given an indicator"),

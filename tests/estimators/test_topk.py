@@ -111,7 +111,7 @@ def test_the_score_of_one_class_for_each_row_is_the_top_k_accuracy():
 
 def test_unknown_labels_and_lengths_are_refused_in_the_score():
     model = Given().fit(SCORES, ["a", "b", "c", "d"])
-    with pytest.raises(ValueError, match="'z', which is none of the labels of the fit"):
+    with pytest.raises(ValueError, match="'z', which is not a class of the fit"):
         model.score(SCORES, ["z", "a", "a", "a"])
     model = Given().fit(SCORES, INDICATOR)
     with pytest.raises(ValueError, match="X has 4 rows, y 2"):
@@ -583,9 +583,9 @@ def test_a_fit_that_fails_leaves_the_last_one(data):
 
 def test_progress_is_reported_on_demand(data, capsys):
     top(loss="subset+logistic", verbose=2).fit(*data)
-    said = capsys.readouterr().err
-    assert "[TopKMultilabelClassifier]" in said
-    assert "logistic scores of 5 of 5 labels" in said
+    lines = capsys.readouterr().err
+    assert "[TopKMultilabelClassifier]" in lines
+    assert "logistic scores of labels (5 of 5)" in lines
     top(loss="subset+logistic").fit(*data)
     assert capsys.readouterr().err == ""
 

@@ -9,7 +9,14 @@ from scipy.optimize import minimize
 
 from sorr._checks import as_inverse_ridge, check_choice, check_flag, check_limits, check_verbose
 from sorr._typing import FloatArray
-from sorr.estimators import Labels, NotConvergedWarning, Rows, TopKLinear, logistic_scores, reporter
+from sorr.estimators import (
+    Labels,
+    NotConvergedWarning,
+    Rows,
+    TopKLinear,
+    logistic_scores,
+    print_reports,
+)
 from sorr.losses import LogSumExpPairwise, SigmoidPairwise
 from sorr.objectives import RankedRangeObjective
 
@@ -99,7 +106,7 @@ class BinaryRelevance(TopKLinear):
             C=as_inverse_ridge(self.C),
             fit_intercept=self.fit_intercept,
             tol=self.tol,
-            progress=reporter(type(self).__name__, self.verbose),
+            progress=print_reports(type(self).__name__, self.verbose),
         )
         self._keep_labels(labels, scores.coef, scores.intercept)
         return [NotConvergedWarning(_UNFINISHED)] if scores.notices else []

@@ -24,7 +24,7 @@ from sorr.estimators import (
     Rows,
     encode,
     loss_of_classes,
-    restored,
+    rollback_on_error,
     warn,
 )
 from sorr.losses import Loss
@@ -168,7 +168,7 @@ class RobustMaxClassifier(LinearClassifier):
         -------
         self
         """
-        with restored(self):
+        with rollback_on_error(self):
             rows = self._rows(X, y, sample_weight)
             classes, index = classes_of(rows.y)
             warn(self._learn_classes(rows, classes, index))

@@ -12,7 +12,7 @@ import numpy as np
 from sorr._checks import check_flag, check_limits, check_verbose
 from sorr._typing import FloatArray
 from sorr.baselines.label_models import not_converged, warm_theta
-from sorr.estimators import Labels, Rows, TopKLinear, reporter
+from sorr.estimators import Labels, Rows, TopKLinear, print_steps
 from sorr.losses import Loss, MultilabelHinge, RoundedMultilabelHinge, RoundedTopKSVM, TopKSVM
 from sorr.objectives import RankedRangeObjective
 from sorr.solvers import MEMORY, Memory, Point, Progress, Step, descend, evaluate, solve_symmetric
@@ -71,7 +71,7 @@ class _LabelSVM(TopKLinear):
             warm_theta(self, labels) if self.warm_start else None,
             tol=tol,
             max_iter=self.max_iter,
-            progress=reporter(type(self).__name__, self.verbose),
+            progress=print_steps(type(self).__name__, self.verbose),
         )
         self.objective_, self.gap_, self.n_iter_ = found.value, found.hidden, found.n_iter
         d = rows.X.shape[1]

@@ -8,12 +8,13 @@ from sorr.estimators.base import (
     SeparableWarning,
     encode,
     loss_of_classes,
-    reporter,
+    print_reports,
+    print_steps,
+    rollback_on_error,
     warn,
 )
 from sorr.estimators.classifier import RankedRangeClassifier
 from sorr.estimators.label_sets import Labels
-from sorr.estimators.ranked_range import restored
 from sorr.estimators.regressor import RankedRangeRegressor
 from sorr.estimators.search import RankedRangeClassifierCV, RankedRangeRegressorCV
 from sorr.estimators.search.cv import fit_first
@@ -40,8 +41,9 @@ __all__ = [
     "fit_first",
     "logistic_scores",
     "loss_of_classes",
+    "print_reports",
+    "print_steps",
     "ranking_of",
-    "reporter",
-    "restored",
+    "rollback_on_error",
     "warn",
 ]

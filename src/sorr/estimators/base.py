@@ -1,10 +1,15 @@
-"""Linear models in scikit-learn's form: rows in, raw predictions and classes out."""
+"""What all linear estimators here share.
+
+Checked rows, raw predictions and classes; losses that fit the targets; warnings after a fit;
+progress on standard error; and a fit that fails without a trace.
+"""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -15,17 +20,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from sorr._checks import as_masses
-from sorr._typing import FloatArray, Weight
+from sorr._checks import as_masses, class_index
+from sorr._typing import FloatArray, IntArray, Report, Weight
 from sorr.losses import BinaryLoss, Loss, MulticlassLoss, RegressionLoss, get_loss
-from sorr.solvers import Solution, Status, Step
+from sorr.solvers import Progress, Solution, Status, Step
 
 __all__ = [
     "ConstantModelWarning",
     "LinearClassifier",
     "LinearModel",
     "NotConvergedWarning",
-    "Reporter",
     "Rows",
     "SeparableWarning",
     "check_length",
@@ -33,43 +37,67 @@ __all__ = [
     "loss_of_classes",
     "loss_of_numbers",
     "notices_of",
-    "reporter",
+    "prefix_errors",
+    "print_reports",
+    "print_steps",
+    "rollback_on_error",
     "warn",
 ]
 
-_LARGEST_COUNT = 2.0**53  # masses above are no numbers of rows
+_LARGEST_COUNT = 2.0**53  # a larger mass is not a number of rows
+_TINY_LOSS = 1e-7  # of every kept row: margins of 16, and probabilities of one
+_SMALL_LOSS = 1e-2  # the same without a ridge, where the solver gives up at some point
+_UNFINISHED = (Status.UNCERTIFIED, Status.NOT_FIXED, Status.ITERATION_LIMIT)
+_SECONDS_BETWEEN_LINES = 2.0
+_TWINS = (("logistic", "softmax"), ("hinge", "multiclass_hinge"))  # for two classes, for more
+
+# -- Rows and linear models ------------------------------------------------------------------------
 
 
 class Rows(NamedTuple):
-    """The rows that count: those of positive mass."""
+    """Rows of positive mass."""
 
     X: Any
     y: npt.NDArray[Any]
     weight: Weight | None
-    places: npt.NDArray[np.intp] | None
-    """Where they stand among the rows that were given; None if all of them count."""
+    places: IntArray | None
+    """Their positions among the rows that were given; None if all of them have mass."""
     n_given: int
 
     @classmethod
-    def that_count(cls, X: Any, y: npt.NDArray[Any], sample_weight: Any) -> Rows:
-        """Return the rows without those of no weight."""
+    def with_mass(cls, X: Any, y: npt.NDArray[Any], sample_weight: Any) -> Rows:
+        """Return the rows without those of weight zero."""
         weight = as_masses(sample_weight, X.shape[0])
         if weight is None or weight.all():
             return cls(X, y, weight, None, X.shape[0])
         places = np.flatnonzero(weight)
         return cls(X[places], y[places], weight[places], places, X.shape[0])
 
+    def take(self, index: IntArray) -> Rows:
+        """Return some of the rows, as if no others had been given."""
+        weight = None if self.weight is None else self.weight[index]
+        return Rows(self.X[index], self.y[index], weight, None, len(index))
+
     def spread(self, values: npt.NDArray[Any], missing: Any) -> npt.NDArray[Any]:
-        """Return their values in the places of all rows that were given."""
+        """Return one value for each row that was given; rows of weight zero get `missing`."""
         if self.places is None:
             return values
         everywhere = np.full(self.n_given, missing, dtype=values.dtype)
         everywhere[self.places] = values
         return everywhere
 
+    def round_masses(self, masses: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return masses of these rows, as integers if they are numbers of rows."""
+        return np.rint(masses).astype(np.int64) if self.has_whole_weights else masses
+
     @property
-    def is_whole(self) -> bool:
-        """Whether masses are numbers of copies, so that fractions of them become whole rows."""
+    def mass(self) -> float:
+        """The number of rows, or the sum of their weights."""
+        return float(len(self.y) if self.weight is None else self.weight.sum())
+
+    @property
+    def has_whole_weights(self) -> bool:
+        """Whether weights are numbers of copies, so that fractions of them become whole rows."""
         if self.weight is None:
             return True
         return bool(np.all(self.weight % 1 == 0)) and float(self.weight.sum()) < _LARGEST_COUNT
@@ -79,12 +107,12 @@ class LinearModel(BaseEstimator):
     """A model whose raw prediction is ``X @ coef + intercept``."""
 
     def _rows(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> Rows:
-        """Return the data as arrays, without the rows of no weight."""
+        """Return the data as arrays, without the rows of weight zero."""
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], **how)
-        return Rows.that_count(X, y, sample_weight)
+        return Rows.with_mass(X, y, sample_weight)
 
     def _stored_coef(self) -> FloatArray:
-        """Return the coefficients in the shape of a solver's."""
+        """Return the coefficients in the shape that solvers use."""
         return np.asarray(self.coef_, dtype=np.float64)
 
     def _features(self, X: Any) -> Any:
@@ -106,10 +134,10 @@ class LinearModel(BaseEstimator):
 
 
 class LinearClassifier(ClassifierMixin, LinearModel):
-    """A linear model of classes: one raw output for two of them, else one for each."""
+    """A linear model of classes: one raw output for two classes, else one for each class."""
 
     _loss: Loss
-    """The loss of the last fit: `loss` may have been changed since."""
+    """The loss of the last fit. The parameter `loss` may have changed since."""
 
     def _keep_classes(
         self, loss: Loss, classes: npt.NDArray[Any], coef: Any, intercept: Any
@@ -155,10 +183,10 @@ class LinearClassifier(ClassifierMixin, LinearModel):
 
     @available_if(lambda self: _has_probability(self))
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of each class: for smooth losses only.
+        """Return the probability of each class. Only smooth losses have one.
 
-        It is the one under which the raw prediction has the least expected loss. For the hinge,
-        `sklearn.calibration.CalibratedClassifierCV` finds one.
+        It is the probability under which the raw prediction has the smallest expected loss. For
+        the hinge, use `sklearn.calibration.CalibratedClassifierCV`.
 
         Parameters
         ----------
@@ -172,7 +200,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         return np.asarray(self._loss.probability(raw), dtype=np.float64)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy: the share of rows that are predicted as labelled.
+        """Return the accuracy: the share of rows whose label is predicted.
 
         Parameters
         ----------
@@ -186,48 +214,37 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         """
         return float(super().score(X, y, sample_weight))
 
-    def _losses(self, X: Any, y: Any) -> tuple[FloatArray, npt.NDArray[np.intp]]:
+    def _losses(self, X: Any, y: Any) -> tuple[FloatArray, IntArray]:
         """Return the loss of new rows, and the index of each one's class."""
         raw = self._raw_prediction(X)
         labels = column_or_1d(y)
         check_length(labels, len(raw))
-        is_known = np.isin(labels, self.classes_)
-        if not is_known.all():
-            raise ValueError(
-                f"y holds {labels[~is_known].tolist()[0]!r}, which is none of the classes of the "
-                f"fit; needed {', '.join(map(repr, self.classes_.tolist()))}"
-            )
-        index = np.searchsorted(self.classes_, labels)
+        index = class_index(labels, self.classes_)
         return np.asarray(self._loss.value(encode(self._loss, index), raw)), index
 
 
 def check_length(y: npt.NDArray[Any], n_samples: int) -> None:
-    """Refuse targets of another number than there are rows."""
+    """Refuse targets whose number is not that of the rows."""
     if len(y) != n_samples:
         raise ValueError(f"X has {n_samples} rows, y {len(y)}; needed one target for each row")
 
 
 def _has_probability(estimator: Any) -> bool:
-    """Tell whether predict_proba is there, or say why it is not."""
+    """Return True, or raise an error that says why there is no predict_proba."""
     loss = getattr(estimator, "_loss", None) or loss_of_classes(estimator.loss, 2)
     if not loss.has_probability:
         raise AttributeError(
             f"predict_proba is not available for loss={loss.name!r}; needed a smooth loss, such as "
-            "'logistic': or use CalibratedClassifierCV"
+            "'logistic', or CalibratedClassifierCV"
         )
     return True
 
 
-# -- What estimators warn about, each under a class of its own -------------------------------------
-
-
-_TINY_LOSS = 1e-7  # of every row that is kept: margins of 16, and probabilities of one
-_SMALL_LOSS = 1e-2  # the same without a ridge, where the solver gives up at some point
-_UNFINISHED = (Status.UNCERTIFIED, Status.NOT_FIXED, Status.ITERATION_LIMIT)
+# -- Warnings after a fit --------------------------------------------------------------------------
 
 
 class NotConvergedWarning(ConvergenceWarning):
-    """The fit ended before its tolerance was reached."""
+    """The fit ended before it reached its tolerance."""
 
 
 class ConstantModelWarning(UserWarning):
@@ -235,38 +252,38 @@ class ConstantModelWarning(UserWarning):
 
 
 class SeparableWarning(UserWarning):
-    """The rows that are kept are told apart without error, and only C limits the coefficients."""
+    """The kept rows are predicted without error, and only C limits the coefficients."""
 
 
 def notices_of(solution: Solution, largest_kept: float, C: float) -> list[Warning]:
-    """Return what makes a solution less than it seems.
+    """Return the warnings that a solution deserves.
 
     Parameters
     ----------
     solution : Solution
     largest_kept : float
-        The largest loss among the rows that are kept, or NaN where the loss is zero from some
-        point on, or targets are no classes: there the data limits the coefficients.
+        The largest loss among the kept rows. NaN where the data limits the coefficients: for
+        losses that reach zero, and for targets that are not classes.
     C : float
     """
-    status, found = solution.status, list[Warning]()
+    status, notices = solution.status, list[Warning]()
     if status is Status.CONSTANT_MODEL:
         return [ConstantModelWarning(f"Constant model: {status.sentence}.")]
     if largest_kept < (_SMALL_LOSS if np.isinf(C) else _TINY_LOSS):
-        found.append(
+        notices.append(
             SeparableWarning(
-                "The rows that are kept are separable: each is predicted right with a loss of "
-                f"{largest_kept:.1g} at most, so that the size of the coefficients is set by "
-                f"C={C:g} and not by the data; lower C, or read nothing into their size and into "
-                "probabilities of zero and one."
+                "The kept rows are separable: each is predicted correctly with a loss of at most "
+                f"{largest_kept:.1g}, so C={C:g} sets the size of the coefficients, not the data. "
+                "Lower C, or do not interpret the size of coefficients or probabilities near 0 "
+                "and 1."
             )
         )
         if np.isinf(C):
-            return found  # there is no minimum to converge to
+            return notices  # there is no minimum to converge to
     if status in _UNFINISHED:
         gap = f" (gap {solution.gap:.1g})" if np.isfinite(solution.gap) else ""
-        found.append(NotConvergedWarning(f"Not converged{gap}: {status.sentence}."))
-    return found
+        notices.append(NotConvergedWarning(f"Not converged{gap}: {status.sentence}."))
+    return notices
 
 
 def warn(notices: Iterable[Warning]) -> None:
@@ -275,76 +292,106 @@ def warn(notices: Iterable[Warning]) -> None:
         warnings.warn(notice, stacklevel=3)
 
 
-# -- Progress of what takes long, for people who asked for it --------------------------------------
+# -- Errors ----------------------------------------------------------------------------------------
 
 
-_PATIENCE = 2.0  # seconds between two lines
+@contextmanager
+def rollback_on_error(estimator: Any) -> Iterator[None]:
+    """Give an estimator its old attributes back after any error, also after an interruption."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        for name in vars(estimator).keys() - before.keys():
+            delattr(estimator, name)
+        for name, value in before.items():
+            setattr(estimator, name, value)
+        raise
 
 
-class Reporter:
-    """Writes a line to standard error every two seconds, and none if all is done by then."""
+@contextmanager
+def prefix_errors(names: str) -> Iterator[None]:
+    """Put text before the message of an error: the names that the caller's parameters have."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{names}: {error}") from None
 
-    def __init__(self, name: str, patience: float = _PATIENCE) -> None:
-        self.name, self.patience = name, patience
-        self.begin = self.last = monotonic()
 
-    def __call__(self, step: Step) -> None:
-        """Report a step of a solver."""
-        self.say(
+# -- Progress on standard error --------------------------------------------------------------------
+
+
+def print_steps(name: str, verbose: int) -> Progress | None:
+    """Return a callback that prints the steps of a solver; None if `verbose` is 0.
+
+    It prints at most one line every two seconds, or every line if `verbose` is above 1.
+    """
+    print_line = _line_printer(name, verbose)
+
+    def print_step(step: Step) -> None:
+        print_line(
             f"start {step.start}, {step.phase}: objective {step.objective:.6g} "
             f"after {step.passes:.0f} passes over the data"
         )
 
-    def say(self, message: str) -> None:
-        """Write a message, unless another one was written within the last two seconds."""
+    return print_step if verbose else None
+
+
+def print_reports(name: str, verbose: int) -> Report | None:
+    """Return the same for work whose amount is known."""
+    print_line = _line_printer(name, verbose)
+
+    def print_report(done: float, total: float, text: str) -> None:
+        print_line(f"{text} ({done:.3g} of {total:g})")
+
+    return print_report if verbose else None
+
+
+def _line_printer(name: str, verbose: int) -> Callable[[str], None]:
+    begin = last = monotonic()
+
+    def print_line(text: str) -> None:
+        nonlocal last
         now = monotonic()
-        if now - self.last >= self.patience:
-            self.last = now
-            print(f"[{self.name}] {now - self.begin:.0f} s: {message}", file=sys.stderr, flush=True)
+        if verbose > 1 or now - last >= _SECONDS_BETWEEN_LINES:
+            last = now
+            print(f"[{name}] {now - begin:.0f} s: {text}", file=sys.stderr, flush=True)
+
+    return print_line
 
 
-def reporter(name: str, verbose: int) -> Reporter | None:
-    """Return something to report to if that is wanted: with `verbose` above 1, at every step."""
-    if not verbose:
-        return None
-    return Reporter(name, patience=_PATIENCE if verbose == 1 else 0.0)
+# -- Losses for the targets at hand ----------------------------------------------------------------
 
 
-# -- Targets and losses that go together: what users give, in the form that losses take ------------
-
-
-_TWINS = (("logistic", "softmax"), ("hinge", "multiclass_hinge"))  # of two classes, of more
-
-
-def encode(loss: Loss, index: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
-    """Return the index of each row's class as a loss over classes takes it."""
+def encode(loss: Loss, index: IntArray) -> npt.NDArray[Any]:
+    """Return the index of each row's class in the form that the loss takes."""
     return index if isinstance(loss, MulticlassLoss) else np.where(index == 1, 1.0, -1.0)
 
 
 def loss_of_classes(loss: str | Loss, n_classes: int) -> Loss:
-    """Return the loss in the form for so many classes."""
+    """Return the loss in its form for this number of classes."""
     twins = dict(_TWINS) if n_classes > 2 else {many: two for two, many in _TWINS}
     name = loss if isinstance(loss, str) else getattr(loss, "name", None)
-    found = get_loss(twins.get(name, loss) if isinstance(name, str) else loss)
-    if isinstance(found, BinaryLoss | MulticlassLoss):
-        if n_classes == 2 or isinstance(found, MulticlassLoss):
-            return found
+    known = get_loss(twins.get(name, loss) if isinstance(name, str) else loss)
+    if not isinstance(known, BinaryLoss | MulticlassLoss):
         raise ValueError(
-            f"loss={found.name!r} is for two classes, and y holds {n_classes}; needed 'logistic' "
-            "or 'hinge', which have a form for many: or use OneVsRestClassifier"
+            f"loss={known.name!r} is for {known.domain}; needed a loss over classes, such as "
+            "'logistic' or 'hinge'"
         )
-    raise ValueError(
-        f"loss={found.name!r} is for {found.domain}; needed a loss over classes, such as "
-        "'logistic' or 'hinge'"
-    )
+    if n_classes > 2 and not isinstance(known, MulticlassLoss):
+        raise ValueError(
+            f"loss={known.name!r} is for two classes, and y holds {n_classes}; needed 'logistic' "
+            "or 'hinge', which have a form for more classes, or OneVsRestClassifier"
+        )
+    return known
 
 
 def loss_of_numbers(loss: str | Loss) -> Loss:
-    """Return the loss, which has to be one of residuals."""
-    found = get_loss(loss)
-    if isinstance(found, RegressionLoss):
-        return found
+    """Return the loss, which has to be one for regression."""
+    known = get_loss(loss)
+    if isinstance(known, RegressionLoss):
+        return known
     raise ValueError(
-        f"loss={found.name!r} is for {found.domain}; needed a loss of residuals, such as "
+        f"loss={known.name!r} is for {known.domain}; needed a loss of residuals, such as "
         "'squared', 'absolute' or 'huber'"
     )

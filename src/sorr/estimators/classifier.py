@@ -9,16 +9,22 @@ import numpy as np
 import numpy.typing as npt
 
 from sorr._checks import as_seed, check_choice, classes_of
-from sorr._typing import FloatArray
-from sorr.estimators.base import LinearClassifier, Rows, encode, loss_of_classes, warn
+from sorr._typing import FloatArray, IntArray
+from sorr.estimators.base import (
+    LinearClassifier,
+    Rows,
+    encode,
+    loss_of_classes,
+    rollback_on_error,
+    warn,
+)
 from sorr.estimators.ranked_range import (
     RankedRangeLinear,
     Task,
     class_factors,
     named_minima,
-    pooled_ends,
-    restored,
-    within_class_ends,
+    ranks_in_all,
+    ranks_in_classes,
 )
 from sorr.losses import Loss
 from sorr.ranked import Mass
@@ -149,6 +155,8 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
     array(['yes', 'no'], dtype='<U3')
     """
 
+    share_: OutlierShare
+
     def __init__(
         self,
         m: float | int | Mapping[Any, int | float] | Literal["auto", "estimate"] = 0.1,
@@ -203,48 +211,30 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
         -------
         self
         """
-        with restored(self):
+        with rollback_on_error(self):
             rows = self._rows(X, y, sample_weight)
             classes, index = classes_of(rows.y)
             warn(self._learn_classes(rows, classes, index))
         return self
 
     def _learn_classes(
-        self, rows: Rows, classes: npt.NDArray[Any], index: npt.NDArray[np.intp]
+        self, rows: Rows, classes: npt.NDArray[Any], index: IntArray
     ) -> list[Warning]:
         check_choice("ranking", self.ranking, _RANKINGS)
-        loss = loss_of_classes(self.loss, len(classes))
+        loss, names = loss_of_classes(self.loss, len(classes)), classes.tolist()
         masses: npt.NDArray[Any] = np.bincount(index, rows.weight, len(classes))
         factor = class_factors(self.class_weight, rows.y, classes, masses)
         is_pooled = self.ranking == "pooled"
         if is_pooled and factor is not None:
             weight = factor[index] if rows.weight is None else factor[index] * rows.weight
             rows, masses, factor = rows._replace(weight=weight), masses * factor, None
-        m, start = self.m, None
-        self.__dict__.pop("share_", None)
-        if isinstance(m, str):
-            check_choice("m", m, DROPS)
-            self.share_ = share_of(
-                rows.X,
-                classes,
-                index,
-                self.C,
-                self.fit_intercept,
-                rows.weight,
-                m,
-                as_seed(self.random_state),
-                self.n_jobs,
-            )
-            m, start = self._drops(self.share_), self.share_.theta_
-        if rows.is_whole:
-            masses = np.rint(masses).astype(np.int64)
-        names = classes.tolist()
-        ends = (pooled_ends if is_pooled else within_class_ends)(m, self.k, masses, names)
+        m, start = self._drop_and_start(rows, classes, index)
+        find_ranks = ranks_in_all if is_pooled else ranks_in_classes
         task = Task(
             rows=rows,
             loss=loss,
             target=encode(loss, index),
-            ends=ends,
+            ranks=find_ranks(m, self.k, rows.round_masses(masses), names),
             groups=None if is_pooled else index,
             multiplier=factor,
             start=start,
@@ -254,12 +244,31 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
         self.minima_ = named_minima(solution.minima, names, factor)
         return notices
 
-    def _drops(self, share: OutlierShare) -> Any:
-        """Return how many rows to drop: of each class, or of all if they are ranked together."""
+    def _drop_and_start(
+        self, rows: Rows, classes: npt.NDArray[Any], index: IntArray
+    ) -> tuple[Any, FloatArray | None]:
+        """Return m as a number or mapping, and where to start; an estimate of m is stored."""
+        if hasattr(self, "share_"):
+            del self.share_  # of an earlier fit
+        if not isinstance(self.m, str):
+            return self.m, None
+        check_choice("m", self.m, DROPS)
+        share = self.share_ = share_of(
+            rows.X,
+            classes,
+            index,
+            C=self.C,
+            fit_intercept=self.fit_intercept,
+            weight=rows.weight,
+            drop=self.m,
+            random_state=as_seed(self.random_state),
+            n_jobs=self.n_jobs,
+        )
         drops = [mass if isinstance(mass, int) else Mass(mass) for mass in share.drop_.tolist()]
-        if self.ranking == "pooled":
-            return sum(drops) if share.drop_.dtype.kind == "i" else Mass(sum(drops))
-        return dict(zip(share.classes_.tolist(), drops, strict=True))
+        if self.ranking != "pooled":
+            return dict(zip(share.classes_.tolist(), drops, strict=True)), share.theta_
+        total = sum(drops)
+        return total if share.drop_.dtype.kind == "i" else Mass(total), share.theta_
 
     def row_losses(self, X: Any, y: Any) -> FloatArray:
         """Return the loss of each row.

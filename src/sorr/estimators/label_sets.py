@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils import check_array, column_or_1d
 
-from sorr._checks import as_indicator, classes_of
+from sorr._checks import as_indicator, class_index, classes_of
 from sorr._typing import BoolArray
 from sorr.losses import one_hot
 
@@ -107,7 +107,7 @@ def indicator_like(y: Any, classes: npt.NDArray[Any], kind: Kind) -> BoolArray:
                 "y is an indicator, and the fit was given one class for each row; needed one class "
                 "for each row here too"
             )
-        return one_hot(_places(_as_vector(array).tolist(), classes), len(classes))
+        return one_hot(class_index(_as_vector(array), classes), len(classes))
     if array is None:
         indicator = _from_sparse(y)
     else:
@@ -189,18 +189,6 @@ def _columns(y: Any) -> npt.NDArray[Any] | None:
             f"y has the column {twice!r} more than once; needed a name of its own for each label"
         )
     return np.asarray(names)
-
-
-def _places(labels: Iterable[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """Return the column of each label, which has to be one of the fit."""
-    column = {name: j for j, name in enumerate(classes.tolist())}
-    try:
-        return np.array([column[label] for label in labels], dtype=np.intp)
-    except KeyError as error:
-        raise ValueError(
-            f"y holds {error.args[0]!r}, which is none of the labels of the fit; needed some of "
-            f"{_list(classes)}"
-        ) from None
 
 
 def _list(names: npt.NDArray[Any]) -> str:

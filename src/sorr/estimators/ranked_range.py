@@ -1,19 +1,22 @@
-"""What the classifier and the regressor share: from checked rows to a fitted linear model."""
+"""From checked rows to a fitted linear model that minimises a ranked range of losses.
+
+First the model that the classifier, the regressor and the top-k classifier build on. Then the
+ranks and class weights that users give, as numbers of rows or mass.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import compute_class_weight
 
 from sorr._checks import as_count, as_seed, check_choice, check_flag, check_limits, check_verbose
-from sorr._typing import FloatArray, Weight
-from sorr.estimators.base import LinearModel, Rows, notices_of, reporter
+from sorr._typing import BoolArray, FloatArray, IntArray, Weight
+from sorr.estimators.base import LinearModel, Rows, notices_of, prefix_errors, print_steps
 from sorr.losses import Loss
 from sorr.objectives import RankedRangeObjective
 from sorr.ranked import Mass, RankedRange
@@ -21,33 +24,41 @@ from sorr.ranked import thresholds as cut_values
 from sorr.solvers import Minimum, Solution, dca, trim
 
 __all__ = [
-    "SOLVERS",
-    "Ends",
     "RankedRangeLinear",
+    "Ranks",
     "Task",
     "class_factors",
-    "ends_of_rows",
     "named_minima",
-    "pooled_ends",
-    "restored",
-    "said_of",
-    "within_class_ends",
+    "ranks_in_all",
+    "ranks_in_classes",
 ]
 
-_ROUNDING = 1e-9  # relative difference of a loss from itself, by another order of additions
-SOLVERS = ("trim", "dca")
+_SOLVERS = ("trim", "dca")
+_ROUNDING = 1e-9  # relative difference between two sums of the same loss in different orders
+
+Masses: TypeAlias = npt.NDArray[Any]
+"""The mass of each class: integers if they are numbers of rows."""
+
+
+class Ranks(NamedTuple):
+    """The ranks m and k of each group of rows, in mass."""
+
+    m: FloatArray
+    k: FloatArray
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is minimised over which rows: the same for every kind of target."""
+    """What to minimise over which rows, for any kind of target."""
 
     rows: Rows
     loss: Loss
     target: npt.NDArray[Any]
-    ends: Ends
-    groups: npt.NDArray[np.intp] | None = None
+    ranks: Ranks
+    groups: IntArray | None = None
+    """The group of each row; None if all rows are ranked together."""
     multiplier: Weight | None = None
+    """The factor on the mass and the ranks of each group."""
     start: FloatArray | None = None
 
 
@@ -55,13 +66,13 @@ class RankedRangeLinear(LinearModel):
     """A linear model that minimises a ranked range of losses."""
 
     def _objective(self, task: Task) -> RankedRangeObjective:
-        """Return what is minimised. A multiplier of each group stretches its masses and ranks."""
-        rows, stretch, weight = task.rows, task.multiplier, task.rows.weight
-        ends = task.ends if stretch is None else Ends(*(end * stretch for end in task.ends))
-        is_counted = weight is None and stretch is None
-        m, k = ([_rank(e, is_counted) for e in end] for end in ends)
-        if task.groups is not None and stretch is not None:
-            weight = stretch[task.groups] * (1.0 if weight is None else weight)
+        """Return what is minimised."""
+        rows, factor, weight = task.rows, task.multiplier, task.rows.weight
+        ranks = task.ranks if factor is None else [rank * factor for rank in task.ranks]
+        is_counted = weight is None and factor is None
+        m, k = ([_as_rank(rank, is_counted) for rank in side] for side in ranks)
+        if task.groups is not None and factor is not None:
+            weight = factor[task.groups] * (1.0 if weight is None else weight)
         return RankedRangeObjective(
             rows.X,
             task.target,
@@ -75,8 +86,8 @@ class RankedRangeLinear(LinearModel):
         )
 
     def _check_options(self) -> None:
-        """Refuse what no solver could make sense of."""
-        check_choice("solver", self.solver, SOLVERS)
+        """Refuse options that no solver understands."""
+        check_choice("solver", self.solver, _SOLVERS)
         check_limits(self.tol, self.max_iter)
         if self.n_starts != "auto":
             as_count("n_starts", self.n_starts)
@@ -89,10 +100,10 @@ class RankedRangeLinear(LinearModel):
         return bool(self.certify)
 
     def _minimise(self, objective: RankedRangeObjective, start: FloatArray | None) -> Solution:
-        """Return what the chosen solver finds."""
+        """Run the chosen solver."""
         self._check_options()
         certify = self._certifies(objective)
-        progress = reporter(type(self).__name__, self.verbose)
+        progress = print_steps(type(self).__name__, self.verbose)
         seed = as_seed(self.random_state)
         if self.solver == "dca":
             return dca(
@@ -116,7 +127,7 @@ class RankedRangeLinear(LinearModel):
         )
 
     def _warm(self, shape: tuple[int, ...]) -> FloatArray | None:
-        """Return the parameters of the last fit, if they are to be the start of the next."""
+        """Return the parameters of the last fit if the next fit should start there."""
         check_flag("warm_start", self.warm_start)
         if not (self.warm_start and hasattr(self, "coef_")):
             return None
@@ -127,7 +138,7 @@ class RankedRangeLinear(LinearModel):
         return theta if theta.shape == shape else None
 
     def _learn(self, task: Task) -> tuple[Solution, list[Warning]]:
-        """Minimise, keep what is known of the solution, and return what is wrong with it."""
+        """Minimise, store the fitted attributes, and return the solution and its warnings."""
         objective = self._objective(task)
         warm = self._warm(objective.shape)
         solution = self._minimise(objective, task.start if warm is None else warm)
@@ -139,40 +150,39 @@ class RankedRangeLinear(LinearModel):
     def _keep(
         self, task: Task, objective: RankedRangeObjective, solution: Solution, raw: Any
     ) -> float:
-        """Keep it, and return the largest loss that counts."""
+        """Store the fitted attributes, and return the largest loss of a kept row."""
         losses = objective.losses(raw).astype(np.float64, copy=False)
         masses = objective.groups.masses
         cuts, levels, largest = [], [], 0.0
         for group in objective.groups:
             rows = group.rows
             weight = None if objective.groups.weight is None else masses[rows]
-            pair = cut_values(losses[rows], Mass(group.m), Mass(group.k), sample_weight=weight)
-            cuts.append(pair)
+            m, k = Mass(group.m), Mass(group.k)
+            cuts.append(cut_values(losses[rows], m, k, sample_weight=weight))
             is_kept = solution.row_weights[rows] > 0
             levels.append(_level(losses[rows], is_kept))
             largest = max(largest, float(losses[rows][is_kept].max()))
-        stretch = 1.0 if task.multiplier is None else task.multiplier
-        self.m_ = np.array([group.m for group in objective.groups]) / stretch
-        self.k_ = np.array([group.k for group in objective.groups]) / stretch
+        factor = 1.0 if task.multiplier is None else task.multiplier
+        self.m_ = np.array([group.m for group in objective.groups]) / factor
+        self.k_ = np.array([group.k for group in objective.groups]) / factor
         self.thresholds_ = np.array(cuts, dtype=np.float64)
         self._levels = np.array(levels)
         self.losses_ = task.rows.spread(losses, np.nan)
         self.row_weights_ = task.rows.spread(solution.row_weights.astype(np.float64), 0.0)
-        is_out = objective.dropped(raw) > masses / 2
-        self.outlier_mask_ = task.rows.spread(is_out, False)
+        self.outlier_mask_ = task.rows.spread(objective.dropped(raw) > masses / 2, False)
         self.objective_, self.gap_, self.status_ = solution.objective, solution.gap, solution.status
         self.trace_, self.minima_ = solution.trace, solution.minima
         self.n_iter_ = max(1, sum(step.phase != "start" for step in solution.trace))
         return largest
 
 
-def _rank(end: float, is_counted: bool) -> int | Mass:
-    """Return an end as a number of rows where it is one, which is faster to rank by."""
-    return int(end) if is_counted and end % 1 == 0 else Mass(end)
+def _as_rank(mass: float, is_counted: bool) -> int | Mass:
+    """Return a rank as a number of rows where possible, which is faster to rank by."""
+    return int(mass) if is_counted and mass % 1 == 0 else Mass(mass)
 
 
-def _level(losses: FloatArray, is_kept: npt.NDArray[np.bool_]) -> float:
-    """Return the largest loss that is kept, and a little: what rounding may add to it elsewhere."""
+def _level(losses: FloatArray, is_kept: BoolArray) -> float:
+    """Return the largest kept loss, raised by what rounding may add to it elsewhere."""
     largest = float(losses[is_kept].max())
     above = losses[losses > largest]
     room = (float(above.min()) - largest) / 2 if len(above) else np.inf
@@ -182,54 +192,23 @@ def _level(losses: FloatArray, is_kept: npt.NDArray[np.bool_]) -> float:
 def named_minima(
     minima: tuple[Minimum, ...], names: list[Any], factor: FloatArray | None = None
 ) -> tuple[Minimum, ...]:
-    """Return the minima with masses by the names of classes, before class weights."""
-    found = []
+    """Return the minima with the dropped mass of each class by name, without class weights."""
+    named = []
     for minimum in minima:
         masses = list(minimum.dropped.values())  # in the order of the classes
         if factor is not None:
             masses = [round(float(m / f), 9) for m, f in zip(masses, factor, strict=True)]
-        found.append(minimum._replace(dropped=dict(zip(names, masses, strict=True))))
-    return tuple(found)
+        named.append(minimum._replace(dropped=dict(zip(names, masses, strict=True))))
+    return tuple(named)
 
 
-@contextmanager
-def restored(estimator: Any) -> Iterator[None]:
-    """Put an estimator back as it was if anything goes wrong, an interruption included."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
-
-
-@contextmanager
-def said_of(names: str) -> Iterator[None]:
-    """Put names before the message of an error: those that parameters have where it happens."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{names}: {error}") from None
-
-
-# -- Ranks and class weights as users give them, in rows or mass of each group that is ranked ------
-
-
-Masses = npt.NDArray[Any]
-
-
-class Ends(NamedTuple):
-    """Ranks m and k of each group, in mass."""
-
-    m: FloatArray
-    k: FloatArray
+# -- Ranks and class weights as users give them ---------------------------------------------------
 
 
 def class_factors(
     class_weight: Any, y: npt.NDArray[Any], classes: npt.NDArray[Any], masses: Masses
 ) -> Weight | None:
-    """Return what `class_weight` multiplies the mass of each class by; None if nothing."""
+    """Return the factor of `class_weight` on the mass of each class; None if there is none."""
     if class_weight is None:
         return None
     if isinstance(class_weight, str) and class_weight == "balanced":  # by mass, not by rows
@@ -245,24 +224,24 @@ def class_factors(
     factors = np.asarray(compute_class_weight(class_weight, classes=classes, y=y), np.float64)
     if not (np.isfinite(factors).all() and (factors > 0).all()):
         raise ValueError(
-            f"class_weight={class_weight!r} gives a class no positive weight; needed a number "
-            "above 0 for each class: leave out the rows of a class that should not count"
+            f"class_weight={class_weight!r} has a weight that is not positive and finite; needed a "
+            "number above 0 for each class: remove the rows of a class that should not count"
         )
     return factors
 
 
-def pooled_ends(m: Any, k: Any, masses: Masses, classes: Sequence[Any] = ()) -> Ends:
-    """Return the ranks in all rows together.
+def ranks_in_all(m: Any, k: Any, masses: Masses, classes: Sequence[Any] = ()) -> Ranks:
+    """Return the ranks among all rows.
 
     Parameters
     ----------
     m, k : int, float or None
         Counts or fractions.
     masses : ndarray
-        The mass of each class, or of all rows: integers if it is a number of rows, so that
-        fractions become whole rows.
+        The mass of each class, or of all rows. Integers are numbers of rows, and so are their
+        fractions.
     classes : sequence
-        The names of the classes, if there are any: none of them may fit inside m.
+        The names of the classes, if there are any. None of them may fit inside m.
     """
     for name, rank in (("m", m), ("k", k)):
         if isinstance(rank, Mapping):
@@ -274,75 +253,66 @@ def pooled_ends(m: Any, k: Any, masses: Masses, classes: Sequence[Any] = ()) -> 
     for label, mass in zip(classes, masses, strict=False):
         if 0 < mass <= low:
             raise ValueError(
-                f"class {label!r} has {mass:g} of {masses.sum():g} rows and m={m!r} allows to drop "
+                f"class {label!r} has {mass:g} of {masses.sum():g} rows and m={m!r} may drop "
                 f"{low:g}: the best model would ignore that class; lower m below {mass:g} rows, "
                 "use ranking='within_class', or give the class more weight"
             )
-    return Ends(np.array([low]), np.array([high]))
+    return Ranks(np.array([low]), np.array([high]))
 
 
-def within_class_ends(m: Any, k: Any, masses: Masses, classes: Sequence[Any]) -> Ends:
+def ranks_in_classes(m: Any, k: Any, masses: Masses, classes: Sequence[Any]) -> Ranks:
     """Return the ranks in each class.
 
     Parameters
     ----------
     m, k : float, mapping or None
-        A fraction holds in each class. A mapping gives a class its own count or fraction; a
-        class it does not name drops nothing, or keeps all.
+        A fraction holds in each class. A mapping gives classes their own count or fraction. A
+        class that it does not name drops nothing, or keeps all.
     masses : ndarray
-        The mass of each class; see `pooled_ends`.
+        The mass of each class; see `ranks_in_all`.
     classes : sequence
-        Their names.
+        The names of the classes.
     """
     for name, rank in (("m", m), ("k", k)):
         if isinstance(rank, Mapping):
             _refuse_strangers(name, rank, classes)
         elif isinstance(rank, int | np.integer) and not isinstance(rank, bool) and rank != 0:
             _refuse_count(name, int(rank), masses, classes)
-    RankedRange(0 if isinstance(m, Mapping) else m)  # what is no rank is none in any class
+    RankedRange(0 if isinstance(m, Mapping) else m)  # refuses what is not a rank in any class
     RankedRange(0, None if isinstance(k, Mapping) else k)
-    ends = []
+    lows, highs = [], []
     for label, mass in zip(classes, masses, strict=True):
-        low = m.get(label, 0) if isinstance(m, Mapping) else m
-        high = k.get(label) if isinstance(k, Mapping) else k
-        try:
-            ends.append(_resolve(low, high, mass))
-        except (ValueError, TypeError) as error:
-            raise type(error)(f"in class {label!r}: {error}") from None
-    return Ends(np.array([low for low, _ in ends]), np.array([high for _, high in ends]))
-
-
-def ends_of_rows(
-    m: Any, k: Any, rows: Rows, groups: npt.NDArray[np.intp] | None, classes: Sequence[Any]
-) -> Ends:
-    """Return the ranks in each class that rows are ranked in, or in all rows together."""
-    places = np.zeros(rows.X.shape[0], np.intp) if groups is None else groups
-    masses: Masses = np.bincount(places, rows.weight, 1 if groups is None else len(classes))
-    if rows.is_whole:
-        masses = np.rint(masses).astype(np.int64)
-    return pooled_ends(m, k, masses) if groups is None else within_class_ends(m, k, masses, classes)
+        with prefix_errors(f"in class {label!r}"):
+            low, high = _resolve(
+                m.get(label, 0) if isinstance(m, Mapping) else m,
+                k.get(label) if isinstance(k, Mapping) else k,
+                mass,
+            )
+        lows.append(low)
+        highs.append(high)
+    return Ranks(np.array(lows), np.array(highs))
 
 
 def _resolve(m: Any, k: Any, mass: Any) -> tuple[float, float]:
-    """Return both ends in mass; an integer mass is a number of rows, of which fractions are too."""
+    """Return both ranks in mass. An integer mass is a number of rows, and so are its fractions."""
     total = int(mass) if isinstance(mass, np.integer) else float(mass)
-    ends = RankedRange(m, k).resolve(total)
-    return float(ends.m), float(total if ends.k is None else ends.k)
+    ranks = RankedRange(m, k).resolve(total)
+    return float(ranks.m), float(total if ranks.k is None else ranks.k)
 
 
 def _refuse_strangers(name: str, rank: Mapping[Any, Any], classes: Sequence[Any]) -> None:
     if strangers := [key for key in rank if key not in classes]:
         raise ValueError(
-            f"{name}={rank!r} has an entry for {strangers[0]!r}, which is no class of y; "
-            f"needed some of {', '.join(map(repr, classes))}"
+            f"{name}={rank!r} has an entry for {strangers[0]!r}, which is not a class of y; "
+            f"needed classes among {', '.join(map(repr, classes))}"
         )
 
 
 def _refuse_count(name: str, rank: int, masses: Masses, classes: Sequence[Any]) -> None:
     each = dict.fromkeys(list(classes)[:2], rank)
     raise ValueError(
-        f"{name}={rank} is a count, but rows are ranked within each class: it can be read as "
-        f"{rank} rows of every class and as {rank} rows in all; pass a mapping such as "
-        f"{name}={each!r} for the first, ranking='pooled' for the second, or a fraction such as "
+        f"{name}={rank} is a count, but rows are ranked within each class: it can mean {rank} rows "
+        f"of every class or {rank} rows in all; pass a mapping such as {name}={each!r} for the "
+        f"first, ranking='pooled' for the second, or a fraction such as "
         f"{name}={min(rank / masses.sum(), 0.5):.2g}, which holds in each class"
     )

@@ -11,11 +11,11 @@ from sklearn.utils.validation import column_or_1d
 
 from sorr._checks import as_seed, check_choice
 from sorr._typing import FloatArray
-from sorr.estimators.base import Rows, check_length, loss_of_numbers, warn
-from sorr.estimators.ranked_range import RankedRangeLinear, Task, pooled_ends, restored
+from sorr.estimators.base import Rows, check_length, loss_of_numbers, rollback_on_error, warn
+from sorr.estimators.ranked_range import RankedRangeLinear, Task, ranks_in_all
 from sorr.losses import Loss
 from sorr.ranked import Mass
-from sorr.share import residual_share_of
+from sorr.share import ResidualShare, residual_share_of
 
 __all__ = ["RankedRangeRegressor"]
 
@@ -88,6 +88,8 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
     2
     """
 
+    share_: ResidualShare
+
     def __init__(
         self,
         m: Any = 0.1,
@@ -137,39 +139,42 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
         -------
         self
         """
-        with restored(self):
+        with rollback_on_error(self):
             rows = self._rows(X, y, sample_weight, y_numeric=True)
             loss = loss_of_numbers(self.loss)
-            if isinstance(self.m, str):
-                check_choice("m", self.m, ("auto",))
-            mass = np.array([len(rows.y) if rows.weight is None else rows.weight.sum()])
-            if rows.is_whole:
-                mass = mass.astype(np.int64)
             target = rows.y.astype(np.float64, copy=False)
-            m, start = self.m, None
-            self.__dict__.pop("share_", None)
-            if isinstance(m, str):
-                m, start = self._estimate(rows, target)
-            ends = pooled_ends(m, self.k, mass)
-            task = Task(rows=rows, loss=loss, target=target, ends=ends, start=start)
+            m, start = self._drop_and_start(rows, target)
+            ranks = ranks_in_all(m, self.k, rows.round_masses(np.array([rows.mass])))
+            task = Task(rows=rows, loss=loss, target=target, ranks=ranks, start=start)
             solution, notices = self._learn(task)
             self._loss = loss
             self.coef_, self.intercept_ = solution.coef, float(solution.intercept)
             warn(notices)
         return self
 
-    def _estimate(self, rows: Rows, target: FloatArray) -> tuple[int | Mass, FloatArray]:
-        """Keep the share of outliers, and return how many to drop and where to start."""
-        seed = as_seed(self.random_state)
-        share = residual_share_of(rows.X, target, self.C, self.fit_intercept, rows.weight, seed)
+    def _drop_and_start(self, rows: Rows, target: FloatArray) -> tuple[Any, FloatArray | None]:
+        """Return m as a number, and where to start; an estimate of m is stored."""
+        if hasattr(self, "share_"):
+            del self.share_  # of an earlier fit
+        if not isinstance(self.m, str):
+            return self.m, None
+        check_choice("m", self.m, ("auto",))
+        share = residual_share_of(
+            rows.X,
+            target,
+            C=self.C,
+            fit_intercept=self.fit_intercept,
+            weight=rows.weight,
+            random_state=as_seed(self.random_state),
+        )
         self.share_ = replace(
             share,
             score_=rows.spread(share.score_, np.nan),
             probability_=rows.spread(share.probability_, np.nan),
             leverage_=rows.spread(share.leverage_, False),
         )
-        drop = share.drop_
-        return (drop if isinstance(drop, int) else Mass(drop)), share.theta_
+        drop = share.drop_ if isinstance(share.drop_, int) else Mass(share.drop_)
+        return drop, share.theta_
 
     def predict(self, X: Any) -> FloatArray:
         """Return the prediction for each row.

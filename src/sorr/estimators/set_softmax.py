@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import combinations
 from math import comb
 from typing import Any, NamedTuple
@@ -20,11 +20,11 @@ from sorr._checks import (
     check_verbose,
 )
 from sorr._typing import BoolArray, FloatArray
-from sorr.estimators.base import NotConvergedWarning, Rows, reporter
+from sorr.estimators.base import NotConvergedWarning, Rows, print_steps
 from sorr.estimators.label_sets import Labels
 from sorr.estimators.topk import TopKLinear
 from sorr.losses import is_top
-from sorr.solvers import Status
+from sorr.solvers import Progress, Status, Step
 
 __all__ = ["Found", "LabelSetClassifier", "SetDecision", "SetSoftmax", "chance", "distinct_sets"]
 
@@ -157,12 +157,11 @@ class LabelSetClassifier(TopKLinear):
     def _learn_labels(self, rows: Rows, labels: Labels) -> list[Warning]:
         sets, index = distinct_sets(labels.indicator)
         problem = SetSoftmax(rows.X, sets, index, rows.weight, float(self.C))
-        reports = reporter(type(self).__name__, self.verbose)
         found = problem.minimise(
             *self._start(problem, labels, sets),
             tol=self.tol,
             max_iter=self.max_iter,
-            report=None if reports is None else reports.say,
+            progress=print_steps(type(self).__name__, self.verbose),
         )
         self._keep_labels(labels, found.coef, -(problem.mean @ found.coef))
         self.sets_, self.set_intercept_ = sets, found.offset
@@ -232,6 +231,7 @@ RIDGE_OF_SETS = 1e-3  # of the intercepts of sets: finite for a set that is seen
 _CACHED_PROBABILITIES = 2**18  # probabilities at a time: they stay in the cache
 _MOST_FEATURES = 1000  # whose correlations are worth a decomposition
 _SMALLEST = 2.0**-52  # objective that a gap is relative to
+_PASSES_PER_GRADIENT = 2  # one to predict, one for the slopes
 _MEMORY = 20  # steps that the quasi-Newton method remembers
 
 
@@ -336,7 +336,7 @@ class SetSoftmax:
         *,
         tol: float,
         max_iter: int,
-        report: Callable[[str], None] | None = None,
+        progress: Progress | None = None,
     ) -> Found:
         """Return the minimum to a gap of `tol`, by quasi-Newton steps from given parameters."""
         frame = self._frame()
@@ -346,15 +346,16 @@ class SetSoftmax:
             coef, offset = frame.back(theta)
             value, *slopes = self.value_and_gradient(coef, offset)
             gap = self.gap(value, *slopes)
-            last.update(theta=theta.copy(), found=(coef, offset, value, gap))
+            passes = last.get("passes", 0) + _PASSES_PER_GRADIENT
+            last.update(theta=theta.copy(), found=(coef, offset, value, gap), passes=passes)
             return value, frame.slope(*slopes)
 
         def stop(intermediate_result: Any) -> None:
             if not np.array_equal(intermediate_result.x, last["theta"]):
                 return
             *_, value, gap = last["found"]
-            if report is not None:
-                report(f"objective {value:.6g}, gap {gap:.1g}")
+            if progress is not None:
+                progress(Step(0, f"gap {gap:.1g}", value, last["passes"]))
             if gap <= tol:
                 raise StopIteration
 

@@ -16,24 +16,25 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import validate_data
 
 from sorr._checks import as_inverse_ridge, as_label_count, check_choice
-from sorr._typing import FloatArray
+from sorr._typing import FloatArray, IntArray, Report
 from sorr.estimators.base import (
     LinearModel,
     NotConvergedWarning,
-    Reporter,
     Rows,
     check_length,
-    reporter,
+    prefix_errors,
+    print_reports,
+    rollback_on_error,
     warn,
 )
 from sorr.estimators.label_sets import Kind, Labels, indicator_like, labels_of
 from sorr.estimators.ranked_range import (
     RankedRangeLinear,
+    Ranks,
     Task,
-    ends_of_rows,
     named_minima,
-    restored,
-    said_of,
+    ranks_in_all,
+    ranks_in_classes,
 )
 from sorr.losses import Loss, MultilabelHinge, TopKMultilabel, TopKSubset, is_top
 from sorr.metrics import topk_multilabel_accuracy
@@ -83,7 +84,7 @@ class TopKLinear(ClassifierMixin, LinearModel):
         -------
         self
         """
-        with restored(self):
+        with rollback_on_error(self):
             self._check_parameters()
             rows, labels = self._label_rows(X, y, sample_weight)
             warn(self._learn_labels(rows, labels))
@@ -104,7 +105,7 @@ class TopKLinear(ClassifierMixin, LinearModel):
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         labels = labels_of(y)
         check_length(labels.indicator, X.shape[0])
-        rows = Rows.that_count(X, labels.indicator, sample_weight)
+        rows = Rows.with_mass(X, labels.indicator, sample_weight)
         labels = labels.take(rows.places)
         as_label_count(self.k, len(labels.classes))
         return rows._replace(y=labels.indicator), labels
@@ -393,14 +394,14 @@ class TopKMultilabelClassifier(TopKLinear, RankedRangeLinear):
             self.__dict__.pop("_theta", None)  # scores of other labels are nowhere to start from
         C_logistic = as_inverse_ridge(self.C)
         if self.C_logistic is not None:
-            with said_of("C_logistic, here C"):
+            with prefix_errors("C_logistic, here C"):
                 C_logistic = as_inverse_ridge(self.C_logistic)
         names = labels.classes.tolist()
         groups = self._groups(labels)
-        with said_of("m_samples and k_samples, here m and k"):
-            ends = ends_of_rows(self.m_samples, self.k_samples, rows, groups, names)
+        with prefix_errors("m_samples and k_samples, here m and k"):
+            ranks = self._ranks(rows, groups, names)
         loss = self._loss_of(len(names))
-        solution, notices = self._learn(Task(rows, loss, labels.indicator, ends, groups))
+        solution, notices = self._learn(Task(rows, loss, labels.indicator, ranks, groups))
         if groups is not None:
             self.minima_ = named_minima(solution.minima, names)
         self._loss, self._theta = loss, solution.theta
@@ -414,12 +415,20 @@ class TopKMultilabelClassifier(TopKLinear, RankedRangeLinear):
                 C=C_logistic,
                 fit_intercept=self.fit_intercept,
                 tol=self.tol,
-                progress=reporter(type(self).__name__, self.verbose),
+                progress=print_reports(type(self).__name__, self.verbose),
             )
             notices += logistic.notices
             scores = standardised_sum([scores, logistic], rows.X, rows.weight)
         self._keep_labels(labels, scores.coef, scores.intercept - scores.intercept.mean())
         return notices
+
+    def _ranks(self, rows: Rows, groups: IntArray | None, names: list[Any]) -> Ranks:
+        """Return the ranks among all rows, or in each class."""
+        if groups is None:
+            masses = np.bincount(np.zeros(len(rows.y), np.intp), rows.weight, 1)
+            return ranks_in_all(self.m_samples, self.k_samples, rows.round_masses(masses))
+        masses = rows.round_masses(np.bincount(groups, rows.weight, len(names)))
+        return ranks_in_classes(self.m_samples, self.k_samples, masses, names)
 
     def _loss_of(self, n_labels: int) -> Loss:
         k = as_label_count(self.k, n_labels)
@@ -513,7 +522,7 @@ def logistic_scores(
     fit_intercept: bool = True,
     tol: float = 1e-6,
     max_iter: int = 1000,
-    progress: Reporter | None = None,
+    progress: Report | None = None,
 ) -> LabelScores:
     r"""Fit scikit-learn's logistic regression to each label: its log odds are the scores.
 
@@ -534,8 +543,8 @@ def logistic_scores(
     fit_intercept : bool, default=True
     tol, max_iter
         Of scikit-learn.
-    progress : Reporter, optional
-        Told of each label.
+    progress : callable, optional
+        Called after each label, with the number of labels done, of all labels, and a text.
     """
     n_samples, n_labels = indicator.shape
     mass = float(n_samples if weight is None else weight.sum())
@@ -554,7 +563,7 @@ def logistic_scores(
         is_converged &= not any(issubclass(w.category, ConvergenceWarning) for w in caught)
         coef[:, j], intercept[j] = model.coef_[0], np.squeeze(model.intercept_)
         if progress is not None:
-            progress.say(f"logistic scores of {j + 1} of {n_labels} labels")
+            progress(j + 1, n_labels, "logistic scores of labels")
     return LabelScores(coef, intercept, () if is_converged else (NotConvergedWarning(_UNFINISHED),))
 
 

@@ -66,7 +66,7 @@ def test_cells_change_m_fastest_and_c_slowest():
         ({"m": [{"a": 1}]}, WITHIN, TypeError, "needed counts or fractions"),
         ({"m": [1.0]}, HALVES, ValueError, "m=1.0 can be read"),
         ({"m": [True]}, HALVES, TypeError, "m=True is of type bool"),
-        ({"k": [0.0]}, HALVES, ValueError, "k=0.0 is no share"),
+        ({"k": [0.0]}, HALVES, ValueError, "k=0.0 is not a fraction"),
         ({"m": [5]}, WITHIN, ValueError, "m=5 is a count, but rows are ranked within each class"),
         ({"k": [5]}, WITHIN, ValueError, "k=5 is a count, but rows are ranked within each class"),
         ({"C": [0]}, HALVES, ValueError, "needed numbers above 0"),

@@ -35,7 +35,7 @@ def parameters(model):
 
 def plan_of(template, cells, rounds=2, is_classes=True):
     scoring = make_scoring(None, is_classes)
-    return Plan(template, is_classes, cells, scoring, rounds, seed=0, reporter=None)
+    return Plan(template, is_classes, cells, scoring, rounds, seed=0, n_splits=1, report=None)
 
 
 @pytest.mark.parametrize("ranking", ["within_class", "pooled"])

@@ -11,9 +11,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import column_or_1d
 
 from sorr._checks import check_choice, classes_of
-from sorr.estimators.base import Rows
+from sorr.estimators.base import Rows, rollback_on_error
 from sorr.estimators.classifier import RankedRangeClassifier
-from sorr.estimators.ranked_range import restored
 from sorr.estimators.regressor import RankedRangeRegressor
 from sorr.estimators.search.grid import size_of
 from sorr.estimators.search.splits import compare_cells
@@ -187,7 +186,7 @@ class RankedRangeClassifierCV(RankedRangeClassifier):
         -------
         self
         """
-        with restored(self):
+        with rollback_on_error(self):
             rows = self._rows(X, y, sample_weight)
             check_choice("ranking", self.ranking, ("within_class", "pooled"))
             classes_of(rows.y)  # refuses what is no label, and a single class
@@ -310,7 +309,7 @@ class RankedRangeRegressorCV(RankedRangeRegressor):
         -------
         self
         """
-        with restored(self):
+        with rollback_on_error(self):
             rows = self._rows(X, y, sample_weight, y_numeric=True)
             found = choose_and_fit(self, self._template(), X, y, sample_weight, rows, False)
             self.__dict__.update(found)

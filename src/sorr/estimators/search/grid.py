@@ -16,7 +16,7 @@ from sklearn.metrics import get_scorer
 
 from sorr._checks import check_choice
 from sorr._typing import FloatArray
-from sorr.estimators.ranked_range import Ends, pooled_ends, within_class_ends
+from sorr.estimators.ranked_range import Ranks, ranks_in_all, ranks_in_classes
 from sorr.ranked import Mass, RankedRange, average_ranked_range
 
 __all__ = ["Cell", "Grid", "Pool", "Scoring", "make_grid", "make_scoring", "ranking_of", "smoothed"]
@@ -91,11 +91,11 @@ class Pool:
             masses = np.rint(masses).astype(np.int64)
         return cls(masses, list(classes), is_pooled)
 
-    def ends(self, m: int | float, k: int | float | None) -> Ends:
+    def ends(self, m: int | float, k: int | float | None) -> Ranks:
         """Return the ranks in mass, or raise an error."""
         if self.is_pooled:
-            return pooled_ends(m, k, self.masses, self.classes)
-        return within_class_ends(m, k, self.masses, self.classes)
+            return ranks_in_all(m, k, self.masses, self.classes)
+        return ranks_in_classes(m, k, self.masses, self.classes)
 
     def obstacle(self, m: int | float, k: int | float | None) -> str:
         """Return why ranks are impossible or not worth a try; nothing if they are."""

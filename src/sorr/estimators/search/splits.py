@@ -15,9 +15,9 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from sorr._checks import as_seed, check_choice
-from sorr._typing import FloatArray, IntArray, Weight
-from sorr.estimators.base import Reporter, Rows, encode, loss_of_classes, loss_of_numbers, reporter
-from sorr.estimators.ranked_range import Ends, class_factors
+from sorr._typing import FloatArray, IntArray, Report, Weight
+from sorr.estimators.base import Rows, encode, loss_of_classes, loss_of_numbers, print_reports
+from sorr.estimators.ranked_range import Ranks, class_factors
 from sorr.estimators.search.grid import (
     Cell,
     Grid,
@@ -92,7 +92,8 @@ class Plan:
     rounds : int or None
         How often the cells of a path exchange solutions.
     seed : int
-    reporter : Reporter or None
+    n_splits : int
+    report : callable or None
     """
 
     template: Any
@@ -101,12 +102,13 @@ class Plan:
     scoring: Scoring
     rounds: int | None
     seed: int
-    reporter: Reporter | None
+    n_splits: int
+    report: Report | None
 
     def say(self, split: Split, message: str) -> None:
         """Report progress, if that is wanted."""
-        if self.reporter is not None:
-            self.reporter.say(f"split {split.number}: {message}")
+        if self.report is not None:
+            self.report(split.number, self.n_splits, f"split {split.number}: {message}")
 
 
 @dataclass(frozen=True)
@@ -175,7 +177,7 @@ class Learned:
         labels = None
         if not self.pool.is_pooled:
             labels = self.index
-            ends = ends if self.factor is None else Ends(*(end * self.factor for end in ends))
+            ends = ends if self.factor is None else Ranks(*(end * self.factor for end in ends))
         low, high = (dict(enumerate(map(Mass, end))) for end in ends)
         n = len(self.index)
         if labels is None:
@@ -351,7 +353,8 @@ def compare_cells(
         scoring=scoring,
         rounds=_rounds(len(grid.k), is_smooth),
         seed=seed,
-        reporter=reporter(type(search).__name__, search.verbose),
+        n_splits=len(splits),
+        report=print_reports(type(search).__name__, search.verbose),
     )
     scores = np.full((len(splits), len(cells)), np.nan)
     scores[:, possible] = Parallel(n_jobs=search.n_jobs, prefer="threads")(
