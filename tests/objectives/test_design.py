@@ -85,6 +85,20 @@ def test_taking_rows_and_changing_the_precision_keep_the_rest(form):
     assert design.astype(np.float64).X is design.X or design.is_sparse
 
 
+@each_form
+@each_intercept
+def test_a_row_of_mass_two_counts_as_two_in_the_sizes_of_columns(form, intercept):
+    mass = RANDOM.integers(0, 3, 40).astype(float)
+    design = Design(form(X), intercept=intercept)
+    copies = Design(form(np.repeat(X, mass.astype(int), axis=0)), intercept=intercept)
+    weighted = design.with_sizes_by_mass(mass)
+    assert_allclose(weighted.sizes, copies.sizes)
+    full = with_ones(X, intercept)
+    assert_allclose(design.sizes, np.sqrt(np.square(full).mean(axis=0)))
+    weighted.pull(np.zeros(40))
+    assert design.passes == 1
+
+
 def test_products_are_counted():
     design = Design(X)
     design.predict(np.ones(4))

@@ -1,3 +1,5 @@
+from dataclasses import FrozenInstanceError
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -206,7 +208,7 @@ def test_the_parameters_have_a_column_for_each_output():
     assert objective.n_samples == 4
 
 
-def test_each_row_has_its_class():
+def test_classes_have_a_class_of_each_row_and_numbers_none():
     assert_array_equal(RankedRangeObjective(np.zeros((2, 1)), [1, -1]).class_of_row, [1, -1])
     assert RankedRangeObjective(np.zeros((2, 1)), [0.5, 2], "squared").class_of_row is None
 
@@ -392,6 +394,26 @@ def test_rows_can_be_taken_and_ranked_otherwise():
     other = objective.with_groups(Groups.of(60, 0, 7))
     assert_allclose(other.value(problem.here), problem.objective(m=0, k=7).value(problem.here))
     assert_allclose(objective.value(problem.here), problem.objective().value(problem.here))
+
+
+def test_an_objective_is_frozen():
+    objective = generic().objective()
+    for made in (objective, objective.with_ridge(2.0), objective.trimmed(np.zeros(60))):
+        with pytest.raises(FrozenInstanceError):
+            made.C = 3.0
+
+
+def test_what_is_made_from_an_objective_has_its_own_classes_and_ridge():
+    objective = RankedRangeObjective(np.zeros((3, 1)), [1, -1, 1], C=2.0)
+    assert_array_equal(objective.classes[1], [1, 0, 1])
+    assert_array_equal(objective.ridge_diagonal, [0.5, 0])
+    other = objective.replace(y=np.array([-1.0, 1.0, 1.0]), C=4.0)
+    assert_array_equal(other.classes[1], [0, 1, 1])
+    assert_array_equal(other.ridge_diagonal, [0.25, 0])
+    assert_array_equal(other.replace(C=0.5).ridge_diagonal, [2, 0])
+    assert_array_equal(objective.classes[1], [1, 0, 1])
+    assert objective.C == 2.0
+    assert other.design is objective.design
 
 
 # -- conventions --------------------------------------------------------------------------------

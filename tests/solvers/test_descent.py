@@ -2,23 +2,18 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from sorr.losses import LogSumExpPairwise
 from sorr.objectives import RankedRangeObjective
 from sorr.solvers import Memory, Status, descend, evaluate, topsum, trim
 from sorr.solvers.descent import (
-    Blurred,
     _diagonal_size,
-    _Heated,
+    _newton_metric,
     anneal,
-    clipped_parts,
-    lower,
-    newton_metric,
-    sharpen,
-    sharpens,
+    can_pass_corners,
+    minimise_nonsmooth,
+    newton_past_corners,
 )
 from tests.solvers.problems import classes, targets_for
 
@@ -60,7 +55,7 @@ def test_the_metric_of_a_smooth_objective_is_its_inverse_hessian(k):
     X, y = classes(400, 3)
     objective = RankedRangeObjective(X, y, k=k, C=10.0)
     point = evaluate(objective, np.array([0.5, -0.2, 0.1, 0.3]))
-    solve = newton_metric(objective, point)
+    solve = _newton_metric(objective, point)
     inverse = np.array([solve(unit) for unit in np.eye(4)])
     assert (np.linalg.eigvalsh((inverse + inverse.T) / 2) > 0).all()
     hessian = objective.curvature_at(point.raw)
@@ -109,7 +104,7 @@ def test_curvature_in_parts_is_that_of_all_rows(monkeypatch):
     objective = RankedRangeObjective(X, Y, LogSumExpPairwise(), C=1.0)
     point = evaluate(objective, rng.normal(size=objective.shape))
     whole = _diagonal_size(objective, point)
-    monkeypatch.setattr("sorr.solvers.descent._CHUNK", 200)
+    monkeypatch.setattr("sorr.solvers.descent._MAX_CURVATURES", 200)
     np.testing.assert_allclose(_diagonal_size(objective, point), whole, rtol=1e-12)
 
 
@@ -187,7 +182,7 @@ def points_of(function, max_steps, tol=0.0):
     """Return the start, and the point after each step."""
     points = [START]
     for steps in range(1, max_steps + 1):
-        point = lower(function, START, max_steps=steps, tol=tol)
+        point = minimise_nonsmooth(function, START, max_steps=steps, tol=tol)
         if not np.array_equal(point, points[-1]):
             points.append(point)
     return points
@@ -195,7 +190,7 @@ def points_of(function, max_steps, tol=0.0):
 
 @pytest.mark.parametrize("function", [bowl, kinks, ridge_of_maxima])
 def test_it_finds_the_lowest_point_with_and_without_kinks(function):
-    point = lower(function, START, max_steps=500, tol=0.0)
+    point = minimise_nonsmooth(function, START, max_steps=500, tol=0.0)
     assert function(point)[0] < 1e-7 * function(START)[0]
 
 
@@ -207,8 +202,8 @@ def test_it_never_goes_up(function):
 
 
 def test_the_shape_of_the_point_does_not_matter():
-    flat = lower(bowl, START, max_steps=20, tol=0.0)
-    column = lower(
+    flat = minimise_nonsmooth(bowl, START, max_steps=20, tol=0.0)
+    column = minimise_nonsmooth(
         lambda point: (bowl(point[:, 0])[0], bowl(point[:, 0])[1][:, None]),
         START[:, None],
         max_steps=20,
@@ -218,7 +213,7 @@ def test_the_shape_of_the_point_does_not_matter():
 
 
 def test_the_start_is_returned_where_nothing_is_lower():
-    assert_array_equal(lower(bowl, np.zeros(3), max_steps=10, tol=0.0), np.zeros(3))
+    assert_array_equal(minimise_nonsmooth(bowl, np.zeros(3), max_steps=10, tol=0.0), np.zeros(3))
 
 
 def test_steps_are_counted():
@@ -242,38 +237,9 @@ def test_a_region_without_values_is_not_entered():
             return np.nan, np.full(3, np.nan)
         return bowl(point)
 
-    point = lower(half_plane, START, max_steps=200, tol=0.0)
+    point = minimise_nonsmooth(half_plane, START, max_steps=200, tol=0.0)
     assert point[0] >= 1
     assert half_plane(point)[0] < bowl(START)[0]
-
-
-@pytest.mark.parametrize("options", [{}, {"k": 0.7}, {"groups": True}, {"weighted": True}])
-def test_the_slope_of_a_heated_objective_is_that_of_its_values(options):
-    X, y = classes(40, 3)
-    weight = np.random.default_rng(0).integers(1, 3, 40) if options.get("weighted") else None
-    objective = RankedRangeObjective(
-        X,
-        y,
-        m=0.2,
-        k=options.get("k"),
-        C=10.0,
-        groups=y if options.get("groups") else None,
-        sample_weight=weight,
-    )
-    heated = _Heated.of(objective, 0.5)
-    theta = np.array([0.7, -0.3, 0.2, 0.1])
-    _, slope = heated.value_and_subgradient(theta)
-    numeric = [(heated.value(theta + s) - heated.value(theta - s)) / 2e-6 for s in 1e-6 * np.eye(4)]
-    np.testing.assert_allclose(slope, numeric, rtol=1e-5, atol=1e-8)
-
-
-def test_a_heated_objective_tends_to_the_cold_one_from_above():
-    X, y = classes(40, 3)
-    objective = RankedRangeObjective(X, y, m=8, C=10.0)
-    theta = np.array([0.7, -0.3, 0.2, 0.1])
-    excess = [_Heated.of(objective, h).value(theta) - objective.value(theta) for h in (1.0, 0.01)]
-    assert excess[0] > excess[1] >= -1e-12
-    assert excess[1] < 1e-2
 
 
 def test_annealing_finds_deeper_minima_than_sharp_steps():
@@ -300,56 +266,20 @@ def test_an_annealed_fit_of_several_classes_may_sample_its_rows(groups):
     assert trim(objective, certify=False, random_state=0).status is Status.CONVERGED
 
 
-@given(st.lists(st.integers(-3, 3), min_size=2, max_size=12), st.floats(0.05, 0.95), st.data())
-def test_clipped_parts_have_the_mass_they_should(values, share, data):
-    values = np.array(values, dtype=float)
-    mass = np.array(
-        data.draw(st.lists(st.floats(0.1, 2), min_size=len(values), max_size=len(values)))
-    )
-    total = share * mass.sum()
-    bracket = (values.min() - 0.5, values.max())
-    part = clipped_parts(values, mass, total, bracket, 0.5)
-    assert mass @ part == pytest.approx(total, rel=1e-9)
-    assert ((part >= 0) & (part <= 1)).all()
-    assert (np.diff(part[np.argsort(values)]) >= -1e-12).all()
-
-
-@pytest.mark.parametrize("groups", [False, True])
-def test_the_slope_of_a_blurred_objective_is_that_of_its_values(groups):
-    X, y = classes(40, 3)
-    objective = RankedRangeObjective(X, y, k=0.4, C=10.0, groups=y if groups else None)
-    blurred = Blurred.of(objective, 0.2)
-    theta = np.array([0.7, -0.3, 0.2, 0.1])
-    _, slope = blurred.value_and_subgradient(theta)
-    step = 1e-6 * np.eye(4)
-    numeric = [(blurred.value(theta + s) - blurred.value(theta - s)) / 2e-6 for s in step]
-    np.testing.assert_allclose(slope, numeric, rtol=1e-5, atol=1e-8)
-
-
-def test_a_blurred_objective_tends_to_the_sharp_one_from_above():
-    X, y = classes(40, 3)
-    objective = RankedRangeObjective(X, y, k=15, C=10.0)
-    theta = np.array([0.7, -0.3, 0.2, 0.1])
-    exact = objective.value(theta)
-    excess = [Blurred.of(objective, width).value(theta) - exact for width in (1.0, 0.1, 0.001)]
-    assert excess[0] > excess[1] > excess[2] >= -1e-12
-    assert excess[2] < 1e-3
-
-
 @pytest.mark.parametrize("loss", ["hinge", "absolute"])
 @pytest.mark.parametrize("k", [None, 0.5])
 def test_corners_are_approached_by_newton_steps(loss, k):
     X, _ = classes(2000, 4)
     objective = RankedRangeObjective(X, targets_for(loss, X), loss, k=k, C=100.0)
     start = evaluate(objective, np.array([0.5, 0.1, 0.0, 0.0, 0.0]))
-    point = sharpen(objective, start)
+    point = newton_past_corners(objective, start)
     assert point.value <= topsum(objective).objective * (1 + 1e-3)
     assert point.value == pytest.approx(objective.value(point.theta), rel=1e-12)
 
 
-def test_only_corners_and_few_parameters_are_sharpened():
+def test_newton_steps_past_corners_need_corners_and_few_parameters():
     X, y = classes(30, 3)
-    assert sharpens(RankedRangeObjective(X, y, "hinge"))
-    assert not sharpens(RankedRangeObjective(X, y, "logistic"))
+    assert can_pass_corners(RankedRangeObjective(X, y, "hinge"))
+    assert not can_pass_corners(RankedRangeObjective(X, y, "logistic"))
     wide = np.zeros((30, 600))
-    assert not sharpens(RankedRangeObjective(wide, y, "hinge"))
+    assert not can_pass_corners(RankedRangeObjective(wide, y, "hinge"))

@@ -122,8 +122,8 @@ def test_the_hinge_over_label_sets_is_certified_as_a_convex_problem():
     problem = objective(MultilabelHinge())
     solution = topsum(problem)
     assert solution.status is Status.OPTIMAL
-    majoriser = problem.trimmed(problem.raw_prediction(solution.theta))
-    majoriser.y = MultilabelHinge().sides(problem.y, problem.raw_prediction(solution.theta))
+    raw = problem.raw_prediction(solution.theta)
+    majoriser = problem.trimmed(raw).replace(y=MultilabelHinge().sides(problem.y, raw))
     assert_allclose(solution.objective, convex_minimum(majoriser), rtol=2e-6)
 
 
@@ -200,7 +200,7 @@ def test_the_settings_of_the_paper_run_on_tkml():
 
 def test_solvers_refuse_what_they_cannot_do_with_a_way_out():
     ranked = objective(TopKMultilabel(1), m=3)
-    with pytest.raises(ValueError, match=r"tkml is not convex, and samples are ranked.* or trim"):
+    with pytest.raises(ValueError, match=r"tkml is not convex, and samples are ranked.* use trim"):
         dca(ranked, inner="deterministic")
     with pytest.raises(ValueError, match="topsum is given tkml, which is not convex"):
         topsum(objective(TopKMultilabel(1)))

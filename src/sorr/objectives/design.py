@@ -9,21 +9,18 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from sorr._typing import FloatArray
+from sorr._typing import BoolArray, FloatArray, IntArray, Weight
 
-__all__ = [
-    "Design",
-]
-
+__all__ = ["Design"]
 
 _BLOCK = 1 << 18  # entries of X that are worked on at a time: they stay in the cache
 
 
-class Meter:
-    """Counts the rows that were read, of a design and of what was taken from it."""
+class _Meter:
+    """The number of rows that were read, by a design and by those made from it."""
 
-    def __init__(self, whole: int) -> None:
-        self.whole = whole
+    def __init__(self, n_samples: int) -> None:
+        self.n_samples = n_samples
         self.rows = 0
 
 
@@ -37,29 +34,37 @@ class Design:
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n_samples, n_features)
-        Of float32 or float64.
+        In float32 or float64.
     intercept : bool, default=True
         Whether there is a column of ones.
 
     Attributes
     ----------
     passes : float
-        How often the rows were read, counting a product with all of them as one. Designs made
-        from this one by `take` and `astype` count for it as well.
+        How often the rows were read; a product with all of them counts as one. The products of
+        designs made from this one, by `take`, `astype` and `with_sizes_by_mass`, count as well.
     """
 
-    def __init__(self, X: Any, *, intercept: bool = True, meter: Meter | None = None) -> None:
+    def __init__(
+        self,
+        X: Any,
+        *,
+        intercept: bool = True,
+        meter: _Meter | None = None,
+        mass: Weight | None = None,
+    ) -> None:
         self.X = X
         self.intercept = intercept
         self.n_samples: int = X.shape[0]
         self.n_features: int = X.shape[1]
         self.n_parameters = self.n_features + intercept
-        self._meter = Meter(self.n_samples) if meter is None else meter
+        self._meter = _Meter(self.n_samples) if meter is None else meter
+        self._mass = mass
 
     @property
     def passes(self) -> float:
         """How often the rows were read."""
-        return self._meter.rows / self._meter.whole
+        return self._meter.rows / self._meter.n_samples
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -134,11 +139,11 @@ class Design:
         if self.is_sparse and self.n_samples * self.n_features <= _BLOCK:
             return self._dense().gram(weight)  # sparse products for each pair of outputs are slow
         size, outputs = self.n_parameters, weight.shape[1]
-        whole = np.empty((size, outputs, size, outputs))
+        total = np.empty((size, outputs, size, outputs))
         for a in range(outputs):
             for b in range(a + 1):
-                whole[:, a, :, b] = whole[:, b, :, a] = self._gram(weight[:, a, b])
-        return whole.reshape(size * outputs, size * outputs)
+                total[:, a, :, b] = total[:, b, :, a] = self._gram(weight[:, a, b])
+        return total.reshape(size * outputs, size * outputs)
 
     def _dense(self) -> Self:
         return type(self)(self.X.toarray(), intercept=self.intercept, meter=self._meter)
@@ -168,7 +173,17 @@ class Design:
 
     @cached_property
     def sizes(self) -> npt.NDArray[np.float64]:
-        """The root mean square of each column, or one where it is zero; of the ones, one."""
+        """The root mean square of each column, or one where it is zero; one for the intercept."""
+        X, mass = self.X, self._mass
+        if mass is None:
+            sizes = np.sqrt(self._column_squares() / self.n_samples)
+        else:
+            is_sparse = self.is_sparse
+            squares = X.multiply(X).T @ mass if is_sparse else np.einsum("i,ij,ij->j", mass, X, X)
+            sizes = np.sqrt(squares / mass.sum())
+        return np.append(np.where(sizes > 0, sizes, 1.0), np.ones(int(self.intercept)))
+
+    def _column_squares(self) -> npt.NDArray[np.float64]:
         squares = np.zeros(self.n_features)
         for rows in self._blocks():
             if self.is_sparse:
@@ -176,11 +191,14 @@ class Design:
                 squares += np.bincount(block.indices, block.data**2, self.n_features)
             else:
                 squares += np.einsum("ij,ij->j", self.X[rows], self.X[rows])
-        sizes = np.sqrt(squares / self.n_samples)
-        return np.append(np.where(sizes > 0, sizes, 1.0), np.ones(int(self.intercept)))
+        return squares
 
-    def take(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> Self:
-        """Return the design of some of the rows, copied."""
+    def with_sizes_by_mass(self, mass: Weight) -> Self:
+        """Return the design whose `sizes` count a row of mass two as two rows."""
+        return type(self)(self.X, intercept=self.intercept, meter=self._meter, mass=mass)
+
+    def take(self, rows: IntArray | BoolArray) -> Self:
+        """Return the design of some of the rows, as a copy."""
         return type(self)(self.X[rows], intercept=self.intercept, meter=self._meter)
 
     def astype(self, dtype: npt.DTypeLike) -> Self:

@@ -1,25 +1,34 @@
-"""The objective: a ranked range of the losses of a linear predictor, plus a ridge."""
+"""The objective: a ranked range of the losses of a linear predictor, plus a ridge.
+
+An objective never changes. What is made from it is an objective too: its two convex parts, its
+trimming majoriser, the same objective on a sample of the rows. All of these come from `replace`.
+"""
 
 from __future__ import annotations
 
-import copy
+import dataclasses
 import math
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from sorr._checks import as_inverse_ridge, as_masses
-from sorr._typing import FloatArray
+from sorr._checks import as_inverse_ridge, as_masses, check_flag
+from sorr._typing import FloatArray, IntArray
 from sorr.losses import Loss, get_loss, weighted_sum
 from sorr.objectives.design import Design
 from sorr.objectives.groups import Group, Groups, Rank
 
-__all__ = ["RankedRangeObjective", "subsample"]
+__all__ = ["DerivedObjective", "RankedRangeObjective", "subsample"]
+
+_OUTLIER_LOSS_RATIO = 100.0  # times the loss of the kept rows: outliers make up a mean above this
+_MIN_CLASS_ROWS = 10  # rows of each class in a sample, if the class has as many
 
 
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class RankedRangeObjective:
     r"""The average of a ranked range of losses, plus a ridge on the coefficients.
 
@@ -34,18 +43,18 @@ class RankedRangeObjective:
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
-        Of finite numbers. float32 is kept, everything else becomes float64.
+        Finite numbers. float32 is kept; everything else becomes float64.
     y : array-like
         The target in the encoding of the loss.
     loss : str or Loss, default="logistic"
-        An individual loss, by name or as an object.
+        The individual loss, by name or as an object.
     m, k : int, float, Mass, mapping or None
         The ranks to keep, ``m + 1`` to ``k``; see `sorr.ranked.RankedRange`. With groups: a
         fraction, which holds in each group, or a mapping from group to rank.
     C : float, default=1.0
-        The inverse strength of the ridge; infinity leaves it out.
+        The inverse strength of the ridge. Infinity means no ridge.
     groups : array-like of shape (n_samples,), optional
-        A label for each row, such as its class: rows are ranked among those of the same label.
+        A label for each row, such as its class. Rows are ranked among those with the same label.
     sample_weight : array-like of shape (n_samples,), optional
         The mass of each row: a row of weight two is two copies of it.
     fit_intercept : bool, default=True
@@ -56,9 +65,17 @@ class RankedRangeObjective:
 
     Attributes
     ----------
+    design : Design
+        The rows, as a linear map.
+    y : ndarray
+        The target as the loss needs it.
+    loss : Loss
+    groups : Groups
+        How the rows are ranked, and their masses.
+    C : float
     shape : tuple of int
-        Of the parameters, `theta`: (n_features + 1,) or (n_features + 1, n_outputs), the
-        intercept last.
+        The shape of the parameters `theta`: (n_features + 1,) or (n_features + 1, n_outputs). The
+        intercept is last.
 
     Examples
     --------
@@ -68,6 +85,13 @@ class RankedRangeObjective:
     >>> objective.value(np.array([0.5, 0.0]))  # losses 0.5, 0 and 2.5: the largest is dropped
     0.25
     """
+
+    design: Design
+    y: npt.NDArray[Any]
+    loss: Loss
+    groups: Groups
+    C: float
+    shape: tuple[int, ...]
 
     def __init__(
         self,
@@ -83,27 +107,35 @@ class RankedRangeObjective:
         fit_intercept: bool = True,
         n_outputs: int | None = None,
     ) -> None:
-        self.loss = get_loss(loss)
-        if not isinstance(fit_intercept, bool | np.bool_):
-            raise TypeError(f"fit_intercept={fit_intercept!r} is not a bool; needed True or False")
+        loss = get_loss(loss)
+        check_flag("fit_intercept", fit_intercept)
         if not (n_outputs is None or isinstance(n_outputs, int | np.integer)):
             raise TypeError(f"n_outputs={n_outputs!r} is not an int; needed a number of outputs")
-        self.design = Design(_features(X), intercept=bool(fit_intercept))
-        self.C = as_inverse_ridge(C)
-        self.y = np.asarray(self.loss.check_target(y, n_outputs), order="F")  # as raw predictions
-        n = self.design.n_samples
-        if len(self.y) != n:
-            raise ValueError(f"X has {n} rows, y {len(self.y)}; needed one target for each row")
-        self.shape = self._parameter_shape(n_outputs)
-        self.groups = Groups.of(n, m, k, groups, as_masses(sample_weight, n))
+        design = Design(_check_features(X), intercept=bool(fit_intercept))
+        C = as_inverse_ridge(C)
+        target = np.asarray(loss.check_target(y, n_outputs), order="F")  # as raw predictions
+        n = design.n_samples
+        if len(target) != n:
+            raise ValueError(f"X has {n} rows, y {len(target)}; needed one target for each row")
+        parts = {
+            "design": design,
+            "y": target,
+            "loss": loss,
+            "groups": Groups.of(n, m, k, groups, as_masses(sample_weight, n)),
+            "C": C,
+            "shape": _parameter_shape(design, target, n_outputs),
+        }
+        for name, part in parts.items():
+            object.__setattr__(self, name, part)  # the class is frozen from here on
 
-    def _parameter_shape(self, n_outputs: int | None) -> tuple[int, ...]:
-        rows = self.design.n_parameters
-        if self.y.ndim == 2:
-            return (rows, self.y.shape[1])
-        if self.y.dtype.kind == "f":
-            return (rows,)
-        return (rows, int(self.y.max()) + 1 if n_outputs is None else n_outputs)
+    def replace(self, **parts: Any) -> RankedRangeObjective:
+        """Return the objective with some of its attributes replaced; they are not checked."""
+        return DerivedObjective(**{**self.parts(), **parts})
+
+    def parts(self) -> dict[str, Any]:
+        """Return the attributes that make up the objective, by name."""
+        fields = dataclasses.fields(RankedRangeObjective)
+        return {field.name: getattr(self, field.name) for field in fields}
 
     @property
     def n_samples(self) -> int:
@@ -121,14 +153,14 @@ class RankedRangeObjective:
         return self.loss.class_of_row(self.y)
 
     @cached_property
-    def classes(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]] | None:
+    def classes(self) -> tuple[npt.NDArray[Any], IntArray] | None:
         """The classes, and for each row the index of its own; None where the target has none."""
         labels = self.class_of_row
         if labels is None:
             return None
         low, high = labels.min(), labels.max()
         is_high = labels == high
-        if np.all(is_high | (labels == low)):  # two classes are told apart without sorting
+        if np.all(is_high | (labels == low)):  # two classes need no sorting
             names = np.array([low, high]) if low < high else np.array([low])
             return names, is_high.astype(np.intp) if low < high else np.zeros(len(labels), np.intp)
         names, index = np.unique(labels, return_inverse=True)
@@ -136,7 +168,7 @@ class RankedRangeObjective:
 
     @property
     def is_convex(self) -> bool:
-        """Whether losses are convex and none is dropped: then a local minimum is global."""
+        """Whether the loss is convex and no row is dropped: then a local minimum is global."""
         return self.loss.convex and all(group.m == 0 for group in self.groups)
 
     # -- values and derivatives ------------------------------------------------------------------
@@ -148,6 +180,12 @@ class RankedRangeObjective:
     def losses(self, raw: FloatArray) -> FloatArray:
         """Return the individual losses at raw predictions."""
         return self.loss.value(self.y, raw)
+
+    def typical_loss(self, raw: FloatArray, shares: FloatArray) -> float:
+        """Return the mean loss of all rows, unless a few dropped rows make up nearly all of it."""
+        mean = float(self.losses(raw).mean())
+        kept = self.loss.total(self.y, raw, np.maximum(shares, 0.0))
+        return min(mean, _OUTLIER_LOSS_RATIO * kept) if kept > 0 else mean
 
     def shares(self, raw: FloatArray) -> FloatArray:
         """Return how much each loss counts at raw predictions: F is their product plus the ridge.
@@ -163,7 +201,7 @@ class RankedRangeObjective:
     def ridge(self, theta: FloatArray) -> float:
         """Return the ridge at parameters."""
         coef = theta[: self.design.n_features].ravel()
-        with np.errstate(over="ignore"):  # no step leads there
+        with np.errstate(over="ignore"):  # a step to an infinite ridge is never taken
             return float(coef @ coef) / (2 * self.C)
 
     def ridge_gradient(self, theta: FloatArray) -> FloatArray:
@@ -197,7 +235,7 @@ class RankedRangeObjective:
         return total + self.ridge(theta), shares
 
     def weigh(self, losses: FloatArray) -> tuple[float, FloatArray]:
-        """Return the part of F that is made of losses, and the shares of the rows."""
+        """Return F without the ridge, and the shares of the rows, given the losses."""
         shares = self.groups.shares(losses)
         return weighted_sum(losses, shares), shares
 
@@ -212,7 +250,7 @@ class RankedRangeObjective:
         return total + self.ridge(theta), shares, slopes
 
     def value_and_subgradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        """Return F, and one of its subgradients (of Clarke, where F is not convex)."""
+        """Return F and one of its subgradients (Clarke's, where F is not convex)."""
         raw = self.raw_prediction(theta)
         value, shares = self.value_and_shares_at(raw, theta)
         return value, self.subgradient_at(raw, theta, shares)
@@ -224,7 +262,7 @@ class RankedRangeObjective:
         shares: FloatArray | None = None,
         slopes: FloatArray | None = None,
     ) -> FloatArray:
-        """Return the subgradient, given the raw predictions, and what is known of the losses."""
+        """Return the subgradient, given the raw predictions, and shares and slopes if known."""
         shares = self.shares(raw) if shares is None else shares
         if slopes is None:
             residual = self.weighted_gradient(raw, shares)
@@ -251,75 +289,83 @@ class RankedRangeObjective:
     def convex_parts(self) -> tuple[RankedRangeObjective, RankedRangeObjective]:
         r"""Return the two convex functions whose difference is F, as in the paper's DCA.
 
-        The first is :math:`\phi_k` with the ridge, the second :math:`\phi_m` without. Of a loss
-        that is not convex they are the sums of its own two parts.
+        The first is :math:`\phi_k` with the ridge, the second :math:`\phi_m` without. If the loss
+        is not convex, they are the sums of its own two parts.
 
         Raises
         ------
         ValueError
             If the loss is not convex and samples are ranked as well.
         """
-        if not self.loss.convex:
-            if not self.groups.is_full:
-                raise ValueError(
-                    f"{self.loss.name} is not convex, and samples are ranked, m > 0 or k < n: that "
-                    "is no difference of two convex functions we know; needed all samples, or trim"
-                )
-            convex, tangent = self.loss.convex_parts()
-            return self._with(loss=convex), self._with(loss=tangent, C=np.inf)
-        first = self._with(groups=self.groups.with_ends("k"))
-        second = self._with(groups=self.groups.with_ends("m"), C=np.inf)
-        return first, second
+        if self.loss.convex:
+            first = self.replace(groups=self.groups.with_ends("k"))
+            return first, self.replace(groups=self.groups.with_ends("m"), C=np.inf)
+        if not self.groups.is_full:
+            raise ValueError(
+                f"{self.loss.name} is not convex, and samples are ranked (m > 0 or k < n): no two "
+                "convex functions with this difference are known; keep all samples, or use trim"
+            )
+        convex, tangent = self.loss.convex_parts()
+        return self.replace(loss=convex), self.replace(loss=tangent, C=np.inf)
 
     def trimmed(self, raw: FloatArray) -> RankedRangeObjective:
         r"""Return the trimming majoriser at raw predictions: convex, at least F, equal to it there.
 
-        The rows with the largest losses lose their mass, up to m in each group; of the others
-        the average of the top k - m is taken:
+        The rows with the largest losses lose their mass, up to m in each group. The average of
+        the top k - m of the others is taken:
 
         .. math:: \psi_{m,k}(s) = \min_{|U| = m} \phi_{k-m}(s_{-U}) \le \phi_{k-m}(s_{-U_t}).
 
-        A loss that is not convex is replaced by what majorises it.
+        A loss that is not convex is replaced by its convex majoriser.
         """
         groups = self.groups.trimmed(self.loss.order(self.y, raw))
         loss, y = self.loss.majorised(self.y, raw)
-        return self._with(groups=groups, loss=loss, y=y)
+        return self.replace(groups=groups, loss=loss, y=y)
 
     def relaxed(self) -> RankedRangeObjective:
-        """Return the average of a convex relative of the loss: where to start from."""
-        return self._with(groups=self.groups.whole(), loss=self.loss.relaxed())
+        """Return the average of a convex relative of the loss over all rows: a place to start."""
+        return self.replace(groups=self.groups.whole(), loss=self.loss.relaxed())
 
     def smoothed(self, width: float) -> RankedRangeObjective:
         """Return the objective with the corners of its loss rounded over that width."""
-        return self._with(loss=self.loss.smoothed(width))
+        return self.replace(loss=self.loss.smoothed(width))
 
     def in_precision(self, dtype: npt.DTypeLike) -> RankedRangeObjective:
         """Return the objective with its features in another precision."""
-        return self._with(design=self.design.astype(dtype))
+        return self.replace(design=self.design.astype(dtype))
 
     def with_groups(self, groups: Groups) -> RankedRangeObjective:
-        """Return the objective with the rows ranked and weighed in another way."""
-        return self._with(groups=groups)
+        """Return the objective with its rows ranked and weighted in another way."""
+        return self.replace(groups=groups)
 
     def with_ridge(self, C: float) -> RankedRangeObjective:
         """Return the objective with another ridge."""
-        return self._with(C=as_inverse_ridge(C))
+        return self.replace(C=as_inverse_ridge(C))
 
-    def take(self, rows: npt.NDArray[np.intp], groups: Groups) -> RankedRangeObjective:
+    def take(self, rows: IntArray, groups: Groups) -> RankedRangeObjective:
         """Return the objective of some of the rows, ranked as `groups` says."""
-        return self._with(design=self.design.take(rows), y=self.y[rows], groups=groups)
-
-    def _with(self, **changes: Any) -> RankedRangeObjective:
-        other = copy.copy(self)
-        if "C" in changes:
-            other.__dict__.pop("ridge_diagonal", None)
-        if changes.get("y", self.y) is not self.y:
-            other.__dict__.pop("classes", None)
-        other.__dict__.update(changes)
-        return other
+        return self.replace(design=self.design.take(rows), y=self.y[rows], groups=groups)
 
 
-def _features(X: Any) -> Any:
+@dataclass(frozen=True, eq=False, repr=False)
+class DerivedObjective(RankedRangeObjective):
+    """An objective made from another one, given by its attributes, which were checked before."""
+
+    def replace(self, **parts: Any) -> Self:
+        """Return the objective with some of its attributes replaced; they are not checked."""
+        return dataclasses.replace(self, **parts)
+
+
+def _parameter_shape(design: Design, y: npt.NDArray[Any], n_outputs: int | None) -> tuple[int, ...]:
+    if y.ndim == 2:
+        return (design.n_parameters, y.shape[1])
+    if y.dtype.kind == "f":
+        return (design.n_parameters,)
+    return (design.n_parameters, int(y.max()) + 1 if n_outputs is None else n_outputs)
+
+
+def _check_features(X: Any) -> Any:
+    """Return the features as a matrix of floats, dense or CSR, or raise an error."""
     if sparse.issparse(X):
         X = sparse.csr_array(cast("Any", X))
         stored = X.data
@@ -343,10 +389,7 @@ def _features(X: Any) -> Any:
     return X if sparse.issparse(X) else np.ascontiguousarray(X)
 
 
-# -- A sample of the rows of an objective whose ranks leave room for more outliers than expected ---
-
-
-_FEWEST = 10  # rows of a class that are taken, if it has them
+# -- a sample of the rows ------------------------------------------------------------------------
 
 
 def subsample(
@@ -358,15 +401,16 @@ def subsample(
 ) -> RankedRangeObjective:
     """Return the objective of about `size` rows, drawn from each group and class in proportion.
 
-    The ranks shrink with the mass, except that more is dropped from the top as a precaution: so
-    many standard deviations of the number of outliers a sample may hold, yet never a whole class.
-    All rows are kept, with their ranks as they are, if there are no more than `size`.
+    The ranks shrink with the mass. As a precaution more is dropped from the top: `precaution`
+    standard deviations of the number of outliers in such a sample, yet never a whole class.
+    The objective itself is returned if it has no more than `size` rows.
     """
     if objective.n_samples <= size:
         return objective
     every = np.arange(objective.n_samples)
     weight = objective.groups.weight
-    chosen, groups, start = [], [], 0
+    chosen: list[IntArray] = []
+    groups, start = [], 0
     for group in objective.groups:
         rows = every[group.rows]
         if weight is not None:
@@ -381,11 +425,15 @@ def subsample(
         drawn = [_draw(part, share, rng) for part in classes]
         masses = [float(len(part) if weight is None else weight[part].sum()) for part in drawn]
         taken = np.concatenate(drawn)
-        at = np.arange(start, start + len(taken))
-        least = min(masses) if len(masses) > 1 else math.inf
-        whole = weight is None
-        width = objective.design.n_parameters
-        groups.append(_shrunk(group, at, sum(masses), least, width, whole, precaution))
+        shrunk = _shrink(
+            group._replace(rows=np.arange(start, start + len(taken))),
+            sum(masses),
+            smallest_class=min(masses) if len(masses) > 1 else math.inf,
+            n_parameters=objective.design.n_parameters,
+            is_count=weight is None,
+            precaution=precaution,
+        )
+        groups.append(shrunk)
         chosen.append(taken)
         start += len(taken)
     index = np.concatenate(chosen)
@@ -393,32 +441,30 @@ def subsample(
     return objective.take(index, Groups(tuple(groups), len(index), masses_taken))
 
 
-def _draw(
-    rows: npt.NDArray[np.intp], share: float, rng: np.random.Generator
-) -> npt.NDArray[np.intp]:
-    wanted = min(len(rows), max(_FEWEST, round(share * len(rows))))
-    return np.sort(rng.choice(rows, wanted, replace=False, shuffle=False))
+def _draw(rows: IntArray, share: float, rng: np.random.Generator) -> IntArray:
+    size = min(len(rows), max(_MIN_CLASS_ROWS, round(share * len(rows))))
+    return np.sort(rng.choice(rows, size, replace=False, shuffle=False))
 
 
-def _shrunk(
+def _shrink(
     group: Group,
-    rows: npt.NDArray[np.intp],
     mass: float,
-    least: float,
-    width: int,
-    whole: bool,
+    *,
+    smallest_class: float,
+    n_parameters: int,
+    is_count: bool,
     precaution: float,
 ) -> Group:
     """Return a group with its ranks in proportion to the mass of its sample, and a precaution."""
     ratio = mass / group.mass
-    unit = mass / len(rows)
+    unit = mass / len(cast("IntArray", group.rows))
     expected = group.m * ratio
     m = expected + precaution * unit * math.sqrt(expected / unit)
-    for limit in (mass, least):
+    for limit in (mass, smallest_class):
         if limit > expected:
             m = min(m, (expected + limit) / 2)
-    k = min(mass, max(group.k * ratio + m - expected, m + width * unit))
-    if whole:
+    k = min(mass, max(group.k * ratio + m - expected, m + n_parameters * unit))
+    if is_count:
         m, k = float(math.floor(m)), float(math.ceil(k))
     scale = group.scale * group.width / (k - m)
-    return group._replace(rows=rows, m=m, k=k, mass=mass, scale=scale)
+    return group._replace(m=m, k=k, mass=mass, scale=scale)

@@ -16,21 +16,19 @@ from scipy.optimize import nnls
 
 from sorr._checks import check_limits
 from sorr._typing import FloatArray, IntArray
-from sorr.objectives import Group, RankedRangeObjective
+from sorr.objectives import Group, RankedRangeObjective, blurred
 from sorr.ranked import Mass, kth_largest
 from sorr.solvers.certificate import lower_bound
-from sorr.solvers.descent import Blurred, Point, descend, evaluate, sharpen, sharpens, usual_loss
+from sorr.solvers.descent import Point, can_pass_corners, descend, evaluate, newton_past_corners
 from sorr.solvers.interior import Band, solve_interior, solve_symmetric
 from sorr.solvers.solution import (
     Progress,
     Solution,
     Status,
-    Step,
+    Trace,
     as_start,
     constant_model,
     constant_weights,
-    describe,
-    is_constant,
     refuse_lost_class,
 )
 
@@ -120,38 +118,28 @@ def topsum(
     check_limits(tol, max_iter)
     refuse_lost_class(objective)
     refuse_unknown_pieces(objective)
-    trace: list[Step] = []
-    before = objective.design.passes
-
-    def record(point: Point) -> None:
-        trace.append(Step(0, "topsum", point.value, objective.design.passes - before))
-        if progress is not None:
-            progress(trace[-1])
-
+    trace = Trace(objective, progress)
     point = evaluate(objective, as_start(objective, start))
     if objective.n_samples > _SHORT:
         point = descend(objective, point)
-        if sharpens(objective) and objective.n_samples > _LONG:
-            point = sharpen(objective, point)
-    found = minimise_top_sum(
-        objective, point, tol=tol, max_iter=max_iter, patience=0, record=record
+        if can_pass_corners(objective) and objective.n_samples > _LONG:
+            point = newton_past_corners(objective, point)
+    certified = minimise_top_sum(
+        objective,
+        point,
+        tol=tol,
+        max_iter=max_iter,
+        patience=0,
+        record=lambda moved: trace.add(0, "topsum", moved.value),
     )
-    point = found.point
-    status = Status.OPTIMAL if found.gap <= tol else Status.UNCERTIFIED
-    if status is Status.OPTIMAL and is_constant(objective, point.raw, point.value):
-        status = Status.CONSTANT_MODEL
-    return Solution(
-        theta=point.theta,
-        objective=point.value,
-        gap=found.gap,
-        status=status,
+    return Solution.at(
+        objective,
+        certified.point,
+        status=Status.OPTIMAL if certified.gap <= tol else Status.UNCERTIFIED,
+        trace=trace.steps,
+        passes=trace.passes,
+        gap=certified.gap,
         fixed_point=True,
-        passes=objective.design.passes - before,
-        trace=tuple(trace),
-        minima=(describe(objective, point.theta, point.raw),),
-        row_weights=point.shares,
-        groups=objective.groups,
-        n_features=objective.design.n_features,
     )
 
 
@@ -326,18 +314,18 @@ class _FirstOrder:
         if self.is_smooth:
             there = descend(objective, point, tol=1e-12, max_iter=300, precise=True)
             return there.theta, lambda raw: objective.shares(raw)[:, None]
-        scale = usual_loss(objective, point) or point.value or 1.0
+        scale = objective.typical_loss(point.raw, point.shares) or point.value or 1.0
         width = self.widths[0] * scale
-        blurred = Blurred.of(objective.smoothed(width), width)
-        start = evaluate(blurred, point.theta, point.raw)
-        there = descend(blurred, start, tol=1e-9, max_iter=300, precise=True)
+        soft = blurred(objective.smoothed(width), width)
+        start = evaluate(soft, point.theta, point.raw)
+        there = descend(soft, start, tol=1e-9, max_iter=300, precise=True)
 
         def weigh(raw: FloatArray) -> FloatArray:
-            shares = blurred.value_and_shares_at(raw, there.theta)[1]
+            shares = soft.value_and_shares_at(raw, there.theta)[1]
             slopes = objective.loss.pieces(objective.y, raw)[1]
             if slopes.shape[1] == 1 and objective.loss.has_curvature:
                 return shares[:, None]
-            smooth = blurred.loss.gradient(objective.y, raw)
+            smooth = soft.loss.gradient(objective.y, raw)
             if slopes.ndim == 3:
                 return np.asarray(shares[:, None] * _parts(slopes, smooth))
             # The slope between two pieces, as parts of theirs: of those on its side of zero.

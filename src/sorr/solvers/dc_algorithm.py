@@ -18,17 +18,15 @@ from sorr._checks import as_count, as_generator
 from sorr._typing import FloatArray
 from sorr.objectives import Design, Group, Groups, RankedRangeObjective
 from sorr.ranked import Mass, kth_largest
-from sorr.solvers.descent import lower
+from sorr.solvers.descent import Point, minimise_nonsmooth
 from sorr.solvers.solution import (
     Progress,
     Solution,
     Status,
     Step,
     as_start,
-    describe,
-    is_constant,
-    recounted,
-    tamed,
+    clip_targets,
+    restore_targets,
 )
 from sorr.solvers.starts import average_start
 
@@ -149,7 +147,7 @@ def dca(
     if not tol >= 0:
         raise ValueError(f"tol={tol} is no tolerance; needed tol >= 0: 0 makes all outer steps")
     random, n = as_generator(random_state), objective.n_samples
-    given, objective = objective, tamed(objective)
+    given, objective = objective, clip_targets(objective)
     first = as_start(objective, start)
     if start is None and not objective.loss.convex:
         first = average_start(objective, random, _BRIEF)
@@ -175,25 +173,13 @@ def dca(
                 break
     theta, objective = record.best, record.objective
     raw = objective.raw_prediction(theta)
-    minimum = describe(objective, theta, raw)
     if status is Status.CONVERGED and _is_blind(record, raw, tol):
         status = Status.UNCERTIFIED
-    elif status is Status.CONVERGED and is_constant(objective, raw, minimum.objective):
-        status = Status.CONSTANT_MODEL
-    solution = Solution(
-        theta=theta,
-        objective=minimum.objective,
-        gap=np.inf,
-        status=status,
-        fixed_point=False,
-        passes=record.passes,
-        trace=tuple(record.trace),
-        minima=(minimum,),
-        row_weights=objective.shares(raw),
-        groups=objective.groups,
-        n_features=objective.design.n_features,
+    point = Point(theta, raw, objective.value_at(raw, theta), objective.shares(raw))
+    solution = Solution.at(
+        objective, point, status=status, trace=record.trace, passes=record.passes
     )
-    return recounted(given, solution)
+    return restore_targets(given, solution)
 
 
 def _is_blind(record: Record, raw: FloatArray, tol: float) -> bool:
@@ -217,7 +203,7 @@ def _deterministic_step(
     best, lowest = start, before
     for shares in _choices(record, random):
         theta_hat = tangent.subgradient_at(record.raw, start, shares)
-        point = lower(
+        point = minimise_nonsmooth(
             partial(_majoriser, convex, theta_hat),
             start,
             max_steps=steps,
@@ -244,7 +230,9 @@ def _past_corners(record: Record, steps: int, tol: float) -> FloatArray:
     except (TypeError, ValueError):  # corners that nothing rounds, or nothing left to lower
         return start
     theta_hat = tangent.subgradient_at(record.raw, start)
-    point = lower(partial(_majoriser, convex, theta_hat), start, max_steps=steps, tol=tol / 1000)
+    point = minimise_nonsmooth(
+        partial(_majoriser, convex, theta_hat), start, max_steps=steps, tol=tol / 1000
+    )
     return point if objective.value(point) < record.value else start
 
 

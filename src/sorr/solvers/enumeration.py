@@ -6,8 +6,8 @@ from itertools import combinations, product
 from math import comb, prod
 
 import numpy as np
-import numpy.typing as npt
 
+from sorr._typing import BoolArray
 from sorr.objectives import Groups, RankedRangeObjective
 from sorr.solvers.certificate import lower_bound
 from sorr.solvers.convex import Certified, minimise_top_sum
@@ -15,47 +15,46 @@ from sorr.solvers.descent import Point, evaluate
 from sorr.solvers.solution import (
     Solution,
     Status,
-    Step,
-    describe,
-    is_constant,
-    recounted,
+    Trace,
+    clip_targets,
     refuse_lost_class,
-    tamed,
+    restore_targets,
 )
 
 __all__ = ["exhaustive"]
 
-_MOST = 20_000
+_MAX_SETS = 20_000  # of rows to drop: enumeration takes minutes beyond
+_SUPPORT = 1e-7  # relative to the largest dual weight; smaller ones are rounding errors
 
 
 def exhaustive(objective: RankedRangeObjective, *, tol: float = 1e-6) -> Solution:
-    r"""Minimise by enumeration: slow, obvious, and a referee for everything else.
+    r"""Minimise by enumeration: slow and simple, a referee for the other solvers.
 
     Since :math:`\psi_{m,k}(s) = \min_{|U| = m} \phi_{k-m}(s_{-U})`, the minimum of the objective is
-    the lowest among those of the convex problems without a set U of m rows in each group. Each is
-    solved to a certified gap, unless the dual weights of one that was solved before rest on none
-    of the rows of U: then its bound holds here as well.
+    the lowest minimum of the convex problems without a set U of m rows in each group. Each is
+    solved to a certified gap, unless an earlier bound holds for it as well: one whose dual weights
+    are zero on all rows of U.
 
     Parameters
     ----------
     objective : RankedRangeObjective
-        Of rows without weights, with few ways to drop m of them.
+        With rows without weights, and few ways to drop m of them.
     tol : float, default=1e-6
         The gap to which each convex problem is solved.
 
     Returns
     -------
     Solution
-        Its `gap` bounds the distance to the global minimum, relative to the objective, also where
-        that is a constant model.
+        Its `gap` bounds the distance to the global minimum, relative to the objective, also if
+        the minimum is a constant model.
     """
     refuse_lost_class(objective)
     if not objective.loss.convex:
         raise ValueError(
             f"exhaustive is given {objective.loss.name}, which is not convex; needed a convex "
-            "loss, since only sets of rows are tried: use trim instead"
+            "loss, because only sets of rows are tried: use trim instead"
         )
-    given, objective = objective, tamed(objective)
+    given, objective = objective, clip_targets(objective)
     groups = objective.groups
     if groups.weight is not None or any(not group.m.is_integer() for group in groups):
         raise ValueError(
@@ -64,16 +63,15 @@ def exhaustive(objective: RankedRangeObjective, *, tol: float = 1e-6) -> Solutio
         )
     members = [np.arange(objective.n_samples)[group.rows] for group in groups]
     ways = prod(comb(len(rows), int(g.m)) for g, rows in zip(groups, members, strict=True))
-    if ways > _MOST:
+    if ways > _MAX_SETS:
         raise ValueError(
-            f"there are {ways} sets of rows to drop; needed at most {_MOST}: "
+            f"there are {ways} sets of rows to drop; needed at most {_MAX_SETS}: "
             "use trim, or fewer rows"
         )
-    before = objective.design.passes
     best: Point | None = None
     floor = np.inf
-    trace: list[Step] = []
-    proofs: list[tuple[npt.NDArray[np.bool_], float]] = []
+    trace = Trace(objective)
+    proofs: list[tuple[BoolArray, float]] = []
     choices = [combinations(rows, int(g.m)) for g, rows in zip(groups, members, strict=True)]
     for number, dropped in enumerate(product(*choices)):
         rows = [row for part in dropped for row in part]
@@ -83,43 +81,39 @@ def exhaustive(objective: RankedRangeObjective, *, tol: float = 1e-6) -> Solutio
         ):
             continue
         convex = _without(objective, rows)
-        found = minimise_top_sum(convex, evaluate(convex, np.zeros(objective.shape)), tol=tol / 2)
-        floor = min(floor, found.bound)
-        proofs.append(_proof(convex, found))
-        if best is None or found.point.value < best.value:
-            best = found.point
-        trace.append(Step(number, "exhaustive", best.value, objective.design.passes - before))
+        start = evaluate(convex, np.zeros(objective.shape))
+        certified = minimise_top_sum(convex, start, tol=tol / 2)
+        floor = min(floor, certified.bound)
+        proofs.append(_proof(convex, certified))
+        if best is None or certified.point.value < best.value:
+            best = certified.point
+        trace.add(number, "exhaustive", best.value)
     assert best is not None
     value = objective.value_at(best.raw, best.theta)
     floor = min(floor, value * (1 - tol / 2) if len(proofs) < ways else np.inf)
     gap = max(value - floor, 0.0) / value if value > 0 else 0.0
-    status = Status.OPTIMAL if gap <= tol else Status.UNCERTIFIED
-    if status is Status.OPTIMAL and is_constant(objective, best.raw, value):
-        status = Status.CONSTANT_MODEL
-    solution = Solution(
-        theta=best.theta,
-        objective=value,
+    solution = Solution.at(
+        objective,
+        Point(best.theta, best.raw, value, objective.shares(best.raw)),
+        status=Status.OPTIMAL if gap <= tol else Status.UNCERTIFIED,
+        trace=trace.steps,
+        passes=trace.passes,
         gap=gap,
-        status=status,
         fixed_point=True,
-        passes=objective.design.passes - before,
-        trace=tuple(trace),
-        minima=(describe(objective, best.theta, best.raw),),
-        row_weights=objective.shares(best.raw),
-        groups=objective.groups,
-        n_features=objective.design.n_features,
     )
-    return recounted(given, solution)
+    return restore_targets(given, solution)
 
 
-def _proof(convex: RankedRangeObjective, found: Certified) -> tuple[npt.NDArray[np.bool_], float]:
-    """Return the rows that dual weights rest on, and the bound of these weights."""
-    assert found.weights is not None
-    weights = np.where(found.weights > 1e-7 * found.weights.max(), found.weights, 0.0)
-    return np.asarray(weights.any(axis=1)), lower_bound(convex, found.point.raw, weights)
+def _proof(convex: RankedRangeObjective, certified: Certified) -> tuple[BoolArray, float]:
+    """Return which rows have dual weights, and the bound of these weights."""
+    weights = certified.weights
+    assert weights is not None
+    weights = np.where(weights > _SUPPORT * weights.max(), weights, 0.0)
+    return np.asarray(weights.any(axis=1)), lower_bound(convex, certified.point.raw, weights)
 
 
 def _without(objective: RankedRangeObjective, rows: list[int]) -> RankedRangeObjective:
+    """Return the convex problem without some rows, m in each group."""
     masses = np.ones(objective.n_samples)
     masses[rows] = 0.0
     groups = tuple(

@@ -15,7 +15,7 @@ from sorr._typing import FloatArray, IntArray
 from sorr.objectives import RankedRangeObjective, subsample
 from sorr.ranked import RankedRange
 from sorr.solvers.batch import Batch, Cells, Stage
-from sorr.solvers.solution import Progress, Step, tamed
+from sorr.solvers.solution import Progress, Step, clip_targets
 from sorr.solvers.starts import average_fit, candidates, is_small
 
 __all__ = ["Path", "Problem", "grid", "solve_path"]
@@ -182,7 +182,7 @@ def _explore(
     progress: Progress | None,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the best parameters of each cell, and its objective there."""
-    objective = tamed(objective)
+    objective = clip_targets(objective)
     scouted = subsample(objective, _SCOUTED, rng)
     is_whole = scouted is objective
     rounds = _ROUNDS[is_whole] if rounds is None else as_count("rounds", rounds)

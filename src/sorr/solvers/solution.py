@@ -1,12 +1,16 @@
-"""What every solver returns: a solution, the way to it, and a status that says what it is worth."""
+"""What every solver returns: a solution, the way to it, and a status that says what it is worth.
+
+Two kinds of problems have no useful solution. Targets so large that their squares are hardly
+numbers are clipped before a solver starts. If the best model is a constant, or would ignore a
+class, the status or an error says so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from copy import copy
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +18,7 @@ from scipy import optimize
 
 from sorr._typing import FloatArray
 from sorr.objectives import Groups, RankedRangeObjective
+from sorr.solvers.descent import Point
 from sorr.solvers.interior import solve_symmetric
 
 __all__ = [
@@ -22,31 +27,33 @@ __all__ = [
     "Solution",
     "Status",
     "Step",
+    "Trace",
     "as_start",
+    "clip_targets",
     "constant_model",
     "constant_weights",
     "describe",
     "is_constant",
-    "recounted",
     "refuse_lost_class",
-    "tamed",
+    "restore_targets",
 ]
 
-_ABSURD = 1e150  # a target whose square is hardly a number: a marker of something missing, no datum
+_LARGEST_TARGET = 1e150  # beyond it, a target marks something missing: its square is hardly finite
+_CONSTANT_SPREAD = 1e-2  # of raw predictions, up to which a model may be a constant
 
 
 class Status(Enum):
     """How a solver ended, with a sentence for people."""
 
     CERTIFIED = (
-        "the convex problem of the rows that are kept is solved to the certified gap, and the last "
-        "choice of rows to drop lowered the objective by less than the tolerance, or not at all"
+        "the convex problem of the kept rows is solved to the certified gap, and the last change "
+        "of the dropped rows lowered the objective by less than the tolerance, or not at all"
     )
     OPTIMAL = "the objective is convex, and its minimum is certified to the gap"
     CONVERGED = "the objective stopped decreasing; no certificate was asked for or is available"
     NOT_FIXED = (
         "the limit of iterations was reached: the convex problem of the last trimming step is "
-        "certified, but which rows are dropped still changed: raise max_iter"
+        "certified, but the dropped rows still changed; raise max_iter"
     )
     UNCERTIFIED = (
         "the gap stayed above the tolerance: the objective may or may not be far from the minimum "
@@ -55,9 +62,9 @@ class Status(Enum):
     )
     ITERATION_LIMIT = "the limit of iterations was reached while the objective still decreased"
     CONSTANT_MODEL = (
-        "the best that was found is the constant model: no coefficients pay, so that every row is "
-        "predicted alike; raise k or lower m if few ranks are kept, scale the columns of X or "
-        "raise C if the ridge is strong, unless the features say nothing of the target"
+        "the best model predicts the same for every row; raise k or lower m if few ranks are "
+        "kept, scale the columns of X or raise C if the ridge is strong; or the features say "
+        "nothing about the target"
     )
 
     @property
@@ -67,7 +74,7 @@ class Status(Enum):
 
 
 class Step(NamedTuple):
-    """One outer step of a solver: from which start, in which phase, and what it reached."""
+    """One outer step of a solver: its start, its phase, the objective reached, passes so far."""
 
     start: int
     phase: str
@@ -78,8 +85,28 @@ class Step(NamedTuple):
 Progress: TypeAlias = Callable[[Step], None]
 
 
+class Trace:
+    """The steps of a solver so far, and how often it has read the rows."""
+
+    def __init__(self, objective: RankedRangeObjective, progress: Progress | None = None) -> None:
+        self.steps: list[Step] = []
+        self._design, self._before = objective.design, objective.design.passes
+        self._progress = progress
+
+    @property
+    def passes(self) -> float:
+        """How often the rows were read since the start."""
+        return self._design.passes - self._before
+
+    def add(self, start: int, phase: str, objective: float) -> None:
+        """Add a step, and report it."""
+        self.steps.append(Step(start, phase, objective, self.passes))
+        if self._progress is not None:
+            self._progress(self.steps[-1])
+
+
 class Minimum(NamedTuple):
-    """A local minimum that was found.
+    """A local minimum.
 
     The lowest objective is not always the best model: a minimum that drops all of a small cluster
     can lie below one that drops the wrong labels.
@@ -93,7 +120,7 @@ class Minimum(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The parameters a solver found, and what is known about them.
+    """The parameters that a solver found, and what is known about them.
 
     Attributes
     ----------
@@ -102,13 +129,13 @@ class Solution:
     objective : float
         F at theta, over all rows, in float64.
     gap : float
-        By how much the convex problem of the last step could be lowered at most, relative to its
-        value: certified by a dual bound on all rows. Infinite where nothing was certified. For a
-        convex objective (m = 0) it bounds the distance to the global minimum.
+        An upper limit on how far the convex problem of the last step is above its minimum,
+        relative to its value. A dual bound on all rows certifies it. Infinite if nothing was
+        certified. For a convex objective (m = 0) it bounds the distance to the global minimum.
     status : Status
         How the solver ended; ``status.sentence`` says it in words.
     fixed_point : bool
-        Whether the rows that are dropped at theta are those the last convex problem dropped.
+        Whether the last convex problem dropped the same rows that are dropped at theta.
     passes : float
         How often the data was read.
     trace : tuple of Step
@@ -118,7 +145,7 @@ class Solution:
     row_weights : ndarray of shape (n_samples,)
         How much each row counts in the objective at theta.
     groups : Groups
-        How the rows are ranked: those of the objective, but for a k that followed a schedule.
+        How the rows are ranked. If k followed a schedule, these have the last k.
     """
 
     theta: FloatArray
@@ -133,6 +160,43 @@ class Solution:
     groups: Groups = field(repr=False)
     n_features: int = field(repr=False)
 
+    @classmethod
+    def at(
+        cls,
+        objective: RankedRangeObjective,
+        point: Point,
+        *,
+        status: Status,
+        trace: Iterable[Step],
+        passes: float,
+        gap: float = np.inf,
+        fixed_point: bool = False,
+        minima: tuple[Minimum, ...] | None = None,
+    ) -> Self:
+        """Return the solution at a point of the objective, in the form of all solvers.
+
+        The status of a constant model says so, unless the solver could not finish. Without
+        `minima` the point is the only one.
+        """
+        is_done = status not in (Status.UNCERTIFIED, Status.ITERATION_LIMIT)
+        if is_done and is_constant(objective, point.raw, point.value):
+            status = Status.CONSTANT_MODEL
+        if minima is None:
+            minima = (describe(objective, point),)
+        return cls(
+            theta=point.theta,
+            objective=point.value,
+            gap=gap,
+            status=status,
+            fixed_point=fixed_point,
+            passes=passes,
+            trace=tuple(trace),
+            minima=minima,
+            row_weights=point.shares,
+            groups=objective.groups,
+            n_features=objective.design.n_features,
+        )
+
     @property
     def coef(self) -> FloatArray:
         """The coefficients, of shape (n_features,) or (n_features, n_outputs)."""
@@ -146,11 +210,9 @@ class Solution:
         return np.zeros(self.theta.shape[1:])
 
 
-def describe(
-    objective: RankedRangeObjective, theta: FloatArray, raw: FloatArray, value: float | None = None
-) -> Minimum:
+def describe(objective: RankedRangeObjective, point: Point) -> Minimum:
     """Return a minimum with the mass that is dropped there in each class or group."""
-    dropped = objective.dropped(raw)
+    dropped = objective.dropped(point.raw)
     lost: dict[Hashable, float] = {}
     for group in objective.groups:
         share = dropped[group.rows]
@@ -161,8 +223,8 @@ def describe(
         masses = np.bincount(index[group.rows], share, len(names))
         for name, mass in zip(names.tolist(), masses.tolist(), strict=True):
             lost[name] = lost.get(name, 0.0) + mass
-    value = objective.value_at(raw, theta) if value is None else value
-    return Minimum(theta, value, {label: round(mass, 9) for label, mass in lost.items()})
+    rounded = {label: round(mass, 9) for label, mass in lost.items()}
+    return Minimum(point.theta, point.value, rounded)
 
 
 def as_start(objective: RankedRangeObjective, theta: npt.ArrayLike | None) -> FloatArray:
@@ -180,42 +242,46 @@ def as_start(objective: RankedRangeObjective, theta: npt.ArrayLike | None) -> Fl
     return start
 
 
-def tamed(objective: RankedRangeObjective) -> RankedRangeObjective:
-    """Return the objective with absurd targets moved to where their losses are finite.
+# -- targets that are no data --------------------------------------------------------------------
 
-    Wherever such a row is dropped the objective is what it was; `recounted` sees to the others.
+
+def clip_targets(objective: RankedRangeObjective) -> RankedRangeObjective:
+    """Return the objective with huge targets moved to where their losses are finite.
+
+    Wherever such rows are dropped, the objective is the same; see `restore_targets`.
     """
-    if objective.y.ndim > 1 or objective.y.dtype.kind != "f":
+    if not _has_huge_targets(objective):
         return objective
-    if float(np.abs(objective.y).max()) <= _ABSURD:
-        return objective
-    tame = copy(objective)
-    tame.y = np.clip(objective.y, -_ABSURD, _ABSURD)
-    return tame
+    return objective.replace(y=np.clip(objective.y, -_LARGEST_TARGET, _LARGEST_TARGET))
 
 
-def recounted(objective: RankedRangeObjective, solution: Solution) -> Solution:
-    """Return the solution of a tamed objective as one of the objective itself.
+def restore_targets(objective: RankedRangeObjective, solution: Solution) -> Solution:
+    """Return the solution for clipped targets as one of the objective itself.
 
-    Where an absurd target counts, what is known about the tamed objective is worth nothing.
+    If a huge target counts in it, nothing is certified.
     """
-    if objective.y.ndim > 1 or objective.y.dtype.kind != "f":
+    if not _has_huge_targets(objective):
         return solution
-    if not solution.row_weights[np.abs(objective.y) > _ABSURD].any():
+    if not solution.row_weights[np.abs(objective.y) > _LARGEST_TARGET].any():
         return solution
     value = objective.with_groups(solution.groups).value(solution.theta)
     return replace(solution, objective=value, gap=np.inf, status=Status.UNCERTIFIED)
 
 
-# -- Minima that are worth nothing: found before fitting, or told apart afterwards -----------------
+def _has_huge_targets(objective: RankedRangeObjective) -> bool:
+    y = objective.y
+    return y.ndim == 1 and y.dtype.kind == "f" and float(np.abs(y).max()) > _LARGEST_TARGET
+
+
+# -- the best model is a constant, or ignores a class --------------------------------------------
 
 
 def refuse_lost_class(objective: RankedRangeObjective) -> None:
-    """Refuse a single class, and to drop so much that a whole class could go.
+    """Refuse a single class, and an m that is large enough to drop a whole class.
 
-    If every row of a class fits above rank m, predicting the other classes everywhere costs
-    nothing: the intercept runs away, and the infimum of the objective is that of a problem
-    without the class.
+    If every row of a class fits above rank m, a model that always predicts the other classes
+    costs nothing: the intercept goes to infinity, and the infimum of the objective is that of a
+    problem without the class.
     """
     if objective.classes is None:
         return
@@ -225,7 +291,7 @@ def refuse_lost_class(objective: RankedRangeObjective) -> None:
     if present.sum() < 2 and objective.design.intercept:
         raise ValueError(
             f"all rows that count are of class {names[present][0]:g}; needed two classes or more: "
-            "with one, the intercept runs away"
+            "with one, the intercept goes to infinity"
         )
     if objective.is_convex:
         return
@@ -248,13 +314,13 @@ def refuse_lost_class(objective: RankedRangeObjective) -> None:
 def is_constant(objective: RankedRangeObjective, raw: FloatArray, value: float) -> bool:
     """Tell whether a model of classes is no better than one that predicts the same for every row.
 
-    A strong ridge makes for small coefficients too; but these pay.
+    A strong ridge makes coefficients small too, but these still lower the objective.
     """
-    if objective.class_of_row is None or float(np.ptp(raw, axis=0).max()) > 1e-2:
+    if objective.class_of_row is None or float(np.ptp(raw, axis=0).max()) > _CONSTANT_SPREAD:
         return False
     if len(objective.shape) == 1:
         constant = objective.value(constant_model(objective))
-    else:  # near enough to the best one to tell
+    else:  # near enough to the best constant model
         alike = np.broadcast_to(raw.mean(axis=0), raw.shape)
         constant = objective.value_at(alike, np.zeros(objective.shape))
     return value >= constant * (1 - 1e-8)
@@ -278,12 +344,13 @@ def constant_model(objective: RankedRangeObjective) -> FloatArray:
 def constant_weights(
     objective: RankedRangeObjective, theta: FloatArray, max_iter: int = 15
 ) -> FloatArray | None:
-    r"""Return weights that prove a constant model optimal for a convex objective, if there are any.
+    r"""Return weights that prove a constant model optimal for a convex objective, or None.
 
     At a model without coefficients all losses of a class tie, so that any weights
-    :math:`0 \le v \le \omega` with the right sum in each group are subgradients; it is optimal
-    if some of them pull nowhere, :math:`\sum_i v_i a_i x_i = 0` and :math:`\sum_i v_i a_i = 0`. The
-    even weights are projected onto these conditions by a semismooth Newton method.
+    :math:`0 \le v \le \omega` with the right sum in each group are subgradients. The model is
+    optimal if some of them give a gradient of zero, :math:`\sum_i v_i a_i x_i = 0` and
+    :math:`\sum_i v_i a_i = 0`. A semismooth Newton method projects even weights onto these
+    conditions.
     """
     design, groups = objective.design, objective.groups
     slopes = objective.loss.gradient(objective.y, objective.raw_prediction(theta))

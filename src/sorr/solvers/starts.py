@@ -13,7 +13,7 @@ from sorr._typing import FloatArray
 from sorr.objectives import RankedRangeObjective, subsample
 from sorr.solvers.batch import Batch, Stage
 from sorr.solvers.descent import Point, anneal, descend, evaluate
-from sorr.solvers.solution import Progress, Step, tamed
+from sorr.solvers.solution import Progress, Step, clip_targets
 
 __all__ = [
     "average_fit",
@@ -114,7 +114,7 @@ def start_points(
     rng: np.random.Generator,
 ) -> list[Point]:
     """Return the points of `find_starts`, with their objectives over all rows."""
-    tame, small = tamed(objective), is_small(objective)
+    tame, small = clip_targets(objective), is_small(objective)
     least = min(max(_SMALLEST_SAMPLE, 20 * objective.design.n_parameters), _LARGEST_SAMPLE)
     if sample_size is None and small and least < objective.n_samples <= _MIDDLE:
         sample, effort = tame, _BRISK

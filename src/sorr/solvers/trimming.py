@@ -11,6 +11,7 @@ paper's DCA, from the same point: no step is worse.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -19,19 +20,24 @@ import numpy.typing as npt
 from sorr._checks import as_count, as_generator, check_limits
 from sorr.objectives import RankedRangeObjective
 from sorr.solvers.convex import minimise_top_sum, polish, refuse_unknown_pieces
-from sorr.solvers.descent import Point, anneal, descend, evaluate, sharpen, sharpens
+from sorr.solvers.descent import (
+    Point,
+    anneal,
+    can_pass_corners,
+    descend,
+    evaluate,
+    newton_past_corners,
+)
 from sorr.solvers.solution import (
-    Minimum,
     Progress,
     Solution,
     Status,
-    Step,
+    Trace,
     as_start,
+    clip_targets,
     describe,
-    is_constant,
-    recounted,
     refuse_lost_class,
-    tamed,
+    restore_targets,
 )
 from sorr.solvers.starts import average_start, distinct, is_small, start_points
 
@@ -117,13 +123,14 @@ def trim(
     refuse_lost_class(objective)
     if certify:
         refuse_unknown_pieces(objective)
-    search = _Search(tamed(objective), certify, tol, max_iter, rng, progress)
+    clipped = clip_targets(objective)
+    search = _Search(clipped, Trace(clipped, progress), rng, certify, tol, max_iter)
     search.run(start, n_starts)
-    return recounted(objective, search.solution())
+    return restore_targets(objective, search.solution())
 
 
-class _Found(NamedTuple):
-    """A local minimum, and what is known of the convex problem it solves."""
+class _LocalMinimum(NamedTuple):
+    """The end of one start, and what is known about the convex problem it solves."""
 
     point: Point
     gap: float = np.inf
@@ -131,30 +138,17 @@ class _Found(NamedTuple):
     is_settled: bool = True
 
 
+@dataclass
 class _Search:
-    """The minima found so far, and the way to them."""
+    """The search for the lowest local minimum, with its options."""
 
-    def __init__(
-        self,
-        objective: RankedRangeObjective,
-        certify: bool,
-        tol: float,
-        max_iter: int,
-        rng: np.random.Generator,
-        progress: Progress | None,
-    ) -> None:
-        self.objective = objective
-        self.certify, self.tol, self.max_iter = certify, tol, max_iter
-        self.rng, self.progress = rng, progress
-        self.trace: list[Step] = []
-        self.before = objective.design.passes
-        self.found: list[_Found] = []
-
-    def record(self, number: int, phase: str, value: float) -> None:
-        passes = self.objective.design.passes - self.before
-        self.trace.append(Step(number, phase, value, passes))
-        if self.progress is not None:
-            self.progress(self.trace[-1])
+    objective: RankedRangeObjective
+    trace: Trace
+    rng: np.random.Generator
+    certify: bool
+    tol: float
+    max_iter: int
+    minima: list[_LocalMinimum] = field(default_factory=list)
 
     def run(self, start: npt.ArrayLike | None, n_starts: int | Literal["auto"]) -> None:
         """Find minima from all starting points that are worth it; certify the best, or all."""
@@ -166,8 +160,8 @@ class _Search:
         polished = ends if self.objective.n_samples <= _SHORT else ends[:1]
         if not self.certify:
             polished = []
-        self.found = [self.concentrate(*end) for end in polished]
-        self.found += [_Found(point) for _, point in ends[len(polished) :]]
+        self.minima = [self.concentrate(*end) for end in polished]
+        self.minima += [_LocalMinimum(point) for _, point in ends[len(polished) :]]
 
     def starts(
         self, start: npt.ArrayLike | None, n_starts: int | Literal["auto"]
@@ -197,10 +191,10 @@ class _Search:
     def descend(self, number: int, point: Point, annealed: bool) -> Point:
         """Return the end of the fast phase."""
         objective = self.objective
-        self.record(number, "start", point.value)
+        self.trace.add(number, "start", point.value)
 
-        def record(there: Point) -> None:
-            self.record(number, "fast", there.value)
+        def record(reached: Point) -> None:
+            self.trace.add(number, "fast", reached.value)
 
         rough = objective
         size = objective.n_samples * objective.design.n_features
@@ -209,20 +203,20 @@ class _Search:
         if annealed:
             soft = anneal(rough, point, self.rng)
             point = soft if soft.value < point.value else point
-            self.record(number, "anneal", point.value)
+            self.trace.add(number, "anneal", point.value)
         tol = _CLOSE if self.certify else _NEAR
         point = descend(rough, point, tol=tol, rng=self.rng, record=record)
         if rough is not objective:
             point = evaluate(objective, point.theta)
-        if sharpens(objective):
-            point = sharpen(objective, point, record)
+        if can_pass_corners(objective):
+            point = newton_past_corners(objective, point, record)
         elif not (objective.loss.smooth or self.certify) and objective.n_samples <= _SHORT:
             point = descend(
                 objective, point, tol=0.1 * tol, rng=self.rng, record=record, widths=_SHARPER
             )
         return point
 
-    def concentrate(self, number: int, point: Point) -> _Found:
+    def concentrate(self, number: int, point: Point) -> _LocalMinimum:
         """Take trimming steps until the point is a fixed point, solved to the tolerance."""
         inner, gap, is_fixed = 1e-3, np.inf, False
         is_patient = self.objective.n_samples <= _SHORT
@@ -242,55 +236,45 @@ class _Search:
                     here = moved._replace(shares=majoriser.shares(moved.raw))
                     end = polish(majoriser, here)
                     moved = evaluate(self.objective, end.theta, end.raw)
-                self.record(number, "trim", moved.value)
-                return _Found(moved, gap, is_fixed)
+                self.trace.add(number, "trim", moved.value)
+                return _LocalMinimum(moved, gap, is_fixed)
             point = self.extrapolate(point, moved)
-            self.record(number, "trim", point.value)
+            self.trace.add(number, "trim", point.value)
             inner = min(inner, self.tol if is_fixed else max(0.1 * decrease, self.tol))
-        return _Found(point, gap, is_fixed, is_settled=False)
+        return _LocalMinimum(point, gap, is_fixed, is_settled=False)
 
     def extrapolate(self, point: Point, moved: Point) -> Point:
         """Return a lower point further on: the majoriser is steeper than the objective."""
-        step, draw = moved.theta - point.theta, moved.raw - point.raw
+        step, raw_step = moved.theta - point.theta, moved.raw - point.raw
         best, t = moved, 1.5
         for _ in range(6):
-            there = evaluate(self.objective, point.theta + t * step, point.raw + t * draw)
-            if not there.value < best.value:
+            further = evaluate(self.objective, point.theta + t * step, point.raw + t * raw_step)
+            if not further.value < best.value:
                 break
-            best, t = there, 1.5 * t
+            best, t = further, 1.5 * t
         return best
 
     def solution(self) -> Solution:
+        """Return the lowest minimum, and all that are distinct."""
         objective = self.objective
-        point, gap, is_fixed, is_settled = min(self.found, key=lambda found: found.point.value)
-        point = evaluate(objective, point.theta)  # raw predictions that were moved lose digits
-        if self.certify and gap > self.tol:
+        lowest = min(self.minima, key=lambda minimum: minimum.point.value)
+        if self.certify and lowest.gap > self.tol:
             status = Status.UNCERTIFIED
-        elif is_constant(objective, point.raw, point.value):
-            status = Status.CONSTANT_MODEL
         elif not self.certify:
             status = Status.CONVERGED
-        elif not is_settled:
+        elif not lowest.is_settled:
             status = Status.NOT_FIXED
         else:
             status = Status.OPTIMAL if objective.is_convex else Status.CERTIFIED
-        return Solution(
-            theta=point.theta,
-            objective=point.value,
-            gap=gap,
+        points = [minimum.point for minimum in self.minima]
+        kept = distinct([point.value for point in points], [point.raw for point in points])
+        return Solution.at(
+            objective,
+            evaluate(objective, lowest.point.theta),  # raw predictions that were moved lose digits
             status=status,
-            fixed_point=is_fixed,
-            passes=objective.design.passes - self.before,
-            trace=tuple(self.trace),
-            minima=self.minima(),
-            row_weights=point.shares,
-            groups=objective.groups,
-            n_features=objective.design.n_features,
-        )
-
-    def minima(self) -> tuple[Minimum, ...]:
-        points = [found.point for found in self.found]
-        kept = distinct([p.value for p in points], [p.raw for p in points])
-        return tuple(
-            describe(self.objective, points[i].theta, points[i].raw, points[i].value) for i in kept
+            trace=self.trace.steps,
+            passes=self.trace.passes,
+            gap=lowest.gap,
+            fixed_point=lowest.is_fixed,
+            minima=tuple(describe(objective, points[i]) for i in kept),
         )
