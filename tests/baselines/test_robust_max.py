@@ -29,12 +29,12 @@ def test_what_is_kept_of_a_fit_goes_together(norm, loss):
     model = fit(norm=norm, loss=loss)
     margin = Y * model.decision_function(X)
     losses = np.log1p(np.exp(-margin)) if loss == "logistic" else np.maximum(1 - margin, 0)
-    poured = robust_maximum(losses, 3.0, norm)
+    solution = robust_maximum(losses, 3.0, norm)
     ridge = (model.coef_**2).sum() / 200
     np.testing.assert_allclose(model.losses_, losses, atol=1e-12)
-    np.testing.assert_allclose(model.slack_, poured.slack, atol=1e-12)
-    assert model.threshold_ == pytest.approx(poured.threshold)
-    assert model.objective_ == pytest.approx(poured.threshold + ridge)
+    np.testing.assert_allclose(model.slack_, solution.slack, atol=1e-12)
+    assert model.threshold_ == pytest.approx(solution.threshold)
+    assert model.objective_ == pytest.approx(solution.threshold + ridge)
     np.testing.assert_array_equal(model.outlier_mask_, model.slack_ > 1e-6 * model.slack_.max())
     assert model.gap_ <= 1e-6
     assert model.status_ is Status.OPTIMAL
@@ -214,7 +214,7 @@ def test_it_is_public():
         ({"K": True}, TypeError, "K=True is of type bool"),
         ({"K": None}, TypeError, "K=None is of type NoneType"),
         ({"norm": "ll2"}, ValueError, "norm='ll2'.*did you mean 'l2'"),
-        ({"norm": "max"}, ValueError, "needed one of l1, l2"),
+        ({"norm": "max"}, ValueError, "needed one of 'l1', 'l2'"),
         ({"loss": "logistc"}, ValueError, "did you mean 'logistic'"),
         ({"loss": "squared"}, ValueError, "needed a loss over classes"),
         ({"loss": 3}, TypeError, "needed a name such as 'logistic'"),

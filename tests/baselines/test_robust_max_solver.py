@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from sorr.baselines import robust_maximum
-from sorr.baselines.robust_max_solver import SlackProblem, in_own_span
+from sorr.baselines.robust_max_solver import SlackProblem, reduce_to_row_space
 from sorr.losses import get_loss
 from sorr.objectives import RankedRangeObjective
 from sorr.solvers import topsum
@@ -28,8 +28,8 @@ def draw(seed, n=12):
 @pytest.mark.parametrize("K", [0.1, 1.0, 5.0, 40.0])
 def test_the_value_is_that_of_a_conic_solver(norm, K):
     values = np.random.default_rng(0).exponential(2.0, 15)
-    found = robust_maximum(values, K, norm)
-    assert found.threshold == pytest.approx(
+    solution = robust_maximum(values, K, norm)
+    assert solution.threshold == pytest.approx(
         conic_robust_maximum(values, K, POWERS[norm]), abs=1e-6 * K
     )
 
@@ -51,8 +51,8 @@ def test_the_slack_uses_up_the_budget_and_leaves_the_threshold(seed, norm, K):
 @given(seed=st.integers(0, 10**6), norm=norms, K=budgets, other=st.integers(0, 10**6))
 def test_it_is_convex_and_the_weights_are_a_subgradient(seed, norm, K, other):
     values, elsewhere = draw(seed), draw(other)
-    found = robust_maximum(values, K, norm)
-    tangent = found.threshold + found.weights @ (elsewhere - values)
+    solution = robust_maximum(values, K, norm)
+    tangent = solution.threshold + solution.weights @ (elsewhere - values)
     assert robust_maximum(elsewhere, K, norm).threshold >= tangent - 1e-8 * max(K, 1)
 
 
@@ -92,10 +92,10 @@ def test_adding_a_constant_adds_it_and_order_does_not_matter(seed, norm, K, shif
 
 @pytest.mark.parametrize("norm", POWERS)
 def test_no_budget_is_the_maximum_and_ties_share_it(norm):
-    found = robust_maximum([3.0, 1.0, 3.0], 0, norm)
-    assert found.threshold == 3.0
-    np.testing.assert_array_equal(found.slack, 0.0)
-    np.testing.assert_array_equal(found.weights, [0.5, 0.0, 0.5])
+    solution = robust_maximum([3.0, 1.0, 3.0], 0, norm)
+    assert solution.threshold == 3.0
+    np.testing.assert_array_equal(solution.slack, 0.0)
+    np.testing.assert_array_equal(solution.weights, [0.5, 0.0, 0.5])
 
 
 @pytest.mark.parametrize("norm", POWERS)
@@ -103,18 +103,18 @@ def test_equal_values_share_a_budget_that_rounding_swallows(norm):
     # The average of equal values may be above them in the last digit: no slack, and no weights.
     for n in range(2, 30):
         for value in (0.1, 0.3, 0.7, 1e5 / 3):
-            found = robust_maximum(np.full(n, value), 1e-30, norm)
-            assert found.threshold == pytest.approx(value, rel=1e-15)
-            assert found.threshold <= value
-            np.testing.assert_allclose(found.weights, 1 / n, rtol=1e-12)
+            solution = robust_maximum(np.full(n, value), 1e-30, norm)
+            assert solution.threshold == pytest.approx(value, rel=1e-15)
+            assert solution.threshold <= value
+            np.testing.assert_allclose(solution.weights, 1 / n, rtol=1e-12)
 
 
 def test_a_large_budget_gives_the_average():
     values = np.random.default_rng(0).exponential(1.0, 20)
     even = np.full(20, 0.05)
-    found = robust_maximum(values, 1e3, "l1")
-    assert found.threshold == pytest.approx(values.mean() - 1e3 / 20)
-    np.testing.assert_allclose(found.weights, even)
+    solution = robust_maximum(values, 1e3, "l1")
+    assert solution.threshold == pytest.approx(values.mean() - 1e3 / 20)
+    np.testing.assert_allclose(solution.weights, even)
     np.testing.assert_allclose(robust_maximum(values, 1e7, "l2").weights, even, atol=1e-6)
 
 
@@ -135,15 +135,15 @@ def test_values_far_apart_keep_all_their_digits():
         ({"K": np.inf}, ValueError, "K=inf is not a budget"),
         ({"K": True}, TypeError, "K=True is of type bool; needed a number"),
         ({"K": "1"}, TypeError, "K='1' is of type str"),
-        ({"norm": "L2"}, ValueError, "norm='L2' is not the name of a norm; did you mean 'l2'"),
-        ({"norm": 2}, ValueError, "norm=2 is not the name of a norm"),
-        ({"norm": "max"}, ValueError, "needed one of l1, l2"),
+        ({"norm": "L2"}, ValueError, "norm='L2' is not known; did you mean 'l2'"),
+        ({"norm": 2}, ValueError, "norm=2 is not known"),
+        ({"norm": "max"}, ValueError, "needed one of 'l1', 'l2'"),
         ({"values": []}, ValueError, "needed one finite number for each sample"),
         ({"values": [1.0, np.nan]}, ValueError, "needed one finite number for each sample"),
         ({"values": [[1.0]]}, ValueError, r"shape \(1, 1\)"),
-        ({"sample_weight": [1.0]}, ValueError, "another shape"),
+        ({"sample_weight": [1.0]}, ValueError, "needed one weight for each of the 2 rows"),
         ({"sample_weight": [0.0, 0.0]}, ValueError, "adds up to zero"),
-        ({"sample_weight": [-1.0, 2.0]}, ValueError, "negative weights"),
+        ({"sample_weight": [-1.0, 2.0]}, ValueError, "a negative weight"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments, error, message):
@@ -171,22 +171,22 @@ def problem(X, y, loss="logistic", K=1.0, power=2, C=10.0, mass=None, **options)
 def test_the_minimum_is_that_of_a_conic_solver_and_the_gap_is_never_too_small(loss, power, K, C):
     X, y = two_classes()
     task = problem(X, y, loss, K, power, C)
-    found = task.minimise(tol=1e-6, max_iter=200)
+    reached = task.minimise(tol=1e-6, max_iter=200)
     minimum = conic_minimum(X, y, loss, K, power, C)
-    height = found.value - task.floor
-    assert found.gap <= 1e-6
-    assert abs(found.value - minimum) <= 2e-6 * height
+    height = reached.value - task.floor
+    assert reached.gap <= 1e-6
+    assert abs(reached.value - minimum) <= 2e-6 * height
     # The gap bounds the distance to the true minimum, up to the accuracy of the referee.
-    assert found.value - minimum <= found.gap * height + 2e-7 * max(1.0, K)
+    assert reached.value - minimum <= reached.gap * height + 2e-7 * max(1.0, K)
 
 
 @pytest.mark.parametrize("power", [1, 2])
 @pytest.mark.parametrize("K", [0.5, 20.0])
 def test_several_outputs_have_the_minimum_of_a_conic_solver(power, K):
     X, y = three_classes(40)
-    found = problem(X, y, "softmax", K, power).minimise(tol=1e-7, max_iter=200)
-    assert found.gap <= 1e-7
-    assert found.value == pytest.approx(conic_minimum(X, y, "softmax", K, power, 10.0), abs=1e-6)
+    reached = problem(X, y, "softmax", K, power).minimise(tol=1e-7, max_iter=200)
+    assert reached.gap <= 1e-7
+    assert reached.value == pytest.approx(conic_minimum(X, y, "softmax", K, power, 10.0), abs=1e-6)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
@@ -203,11 +203,11 @@ def test_no_budget_is_the_maximum_loss_and_a_small_one_is_next_to_it(loss, power
 
 def test_a_large_budget_is_the_average_loss():
     X, y = two_classes(200, 4)
-    found = problem(X, y, K=1e3, power=1, C=50.0).minimise(tol=1e-12, max_iter=200)
+    minimum = problem(X, y, K=1e3, power=1, C=50.0).minimise(tol=1e-12, max_iter=200)
     peer = LogisticRegression(C=50.0 / 200, tol=1e-10, max_iter=10_000).fit(X, y)
-    np.testing.assert_allclose(found.theta[:-1], peer.coef_[0], rtol=1e-4, atol=1e-5)
-    average = RankedRangeObjective(X, y, C=50.0).value(found.theta)
-    assert found.value == pytest.approx(average - 1e3 / 200, abs=1e-10)
+    np.testing.assert_allclose(minimum.theta[:-1], peer.coef_[0], rtol=1e-4, atol=1e-5)
+    average = RankedRangeObjective(X, y, C=50.0).value(minimum.theta)
+    assert minimum.value == pytest.approx(average - 1e3 / 200, abs=1e-10)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
@@ -227,11 +227,13 @@ def test_a_row_of_weight_two_is_two_copies(loss, power):
 def test_no_direction_leads_down_from_the_minimum(fit_intercept, power):
     X, y = two_classes(50, 2)
     task = problem(X, y, K=4.0, power=power, fit_intercept=fit_intercept)
-    found = task.minimise(tol=1e-9, max_iter=200)
+    reached = task.minimise(tol=1e-9, max_iter=200)
     rng = np.random.default_rng(0)
     for _ in range(50):
-        theta = found.theta + 10.0 ** rng.uniform(-6, 0) * rng.standard_normal(found.theta.shape)
-        assert task.value(theta, task.maximum.raw_prediction(theta)) >= found.value - 1e-9
+        theta = reached.theta + 10.0 ** rng.uniform(-6, 0) * rng.standard_normal(
+            reached.theta.shape
+        )
+        assert task.value(theta, task.maximum.raw_prediction(theta)) >= reached.value - 1e-9
 
 
 @settings(max_examples=examples(50))
@@ -275,8 +277,8 @@ def test_hard_problems_are_certified(kind, loss):
         for each in (1e-6, 0.1, 10.0):
             for C in (1.0, 1e4, 1e8):
                 task = problem(X, y, loss, each * 400 ** (1 / power), power, C)
-                found = task.minimise(tol=1e-6, max_iter=200)
-                assert found.gap <= 1e-6, (power, each, C)
+                minimum = task.minimise(tol=1e-6, max_iter=200)
+                assert minimum.gap <= 1e-6, (power, each, C)
 
 
 def test_one_step_is_not_enough_and_the_gap_says_so():
@@ -292,17 +294,17 @@ def test_one_step_is_not_enough_and_the_gap_says_so():
 
 def test_without_a_ridge_nothing_is_certified_and_the_method_ends():
     X, y = two_classes(noise=0.0)
-    found = problem(X, y, C=np.inf).minimise(tol=1e-6, max_iter=200)
-    assert np.isfinite(found.theta).all()
-    assert found.n_iter <= 200
+    minimum = problem(X, y, C=np.inf).minimise(tol=1e-6, max_iter=200)
+    assert np.isfinite(minimum.theta).all()
+    assert minimum.n_iter <= 200
 
 
 def test_a_method_that_gets_nowhere_gives_up():
     X, y = two_classes()
     # Far from the origin, rounding hides what the columns say.
-    found = problem(X + 1e8, y, K=1e-3, C=1e4).minimise(tol=1e-6, max_iter=200)
-    assert found.gap > 1e-6
-    assert found.n_iter < 150
+    minimum = problem(X + 1e8, y, K=1e-3, C=1e4).minimise(tol=1e-6, max_iter=200)
+    assert minimum.gap > 1e-6
+    assert minimum.n_iter < 150
 
 
 def test_a_step_that_a_boundary_stops_is_taken_towards_the_centre():
@@ -326,10 +328,10 @@ def test_features_that_say_nothing_make_for_a_constant_model():
 @pytest.mark.parametrize("power", [1, 2])
 def test_the_constant_model_of_uneven_classes_leans_to_the_larger_one(loss, power):
     X, y = np.tile([[1.0], [-1.0]], (20, 1)), np.repeat([1.0, -1.0], [30, 10])
-    found = problem(X, y, loss, 10.0, power).minimise(tol=1e-6, max_iter=200)
-    assert found.is_constant
-    assert found.theta[0] == pytest.approx(0.0, abs=1e-6)
-    assert found.theta[1] > 0.1
+    minimum = problem(X, y, loss, 10.0, power).minimise(tol=1e-6, max_iter=200)
+    assert minimum.is_constant
+    assert minimum.theta[0] == pytest.approx(0.0, abs=1e-6)
+    assert minimum.theta[1] > 0.1
     origin = problem(X, y, loss, 10.0, power, fit_intercept=False)
     assert origin.minimise(tol=1e-6, max_iter=200).is_constant
 
@@ -339,7 +341,7 @@ def test_coefficients_in_the_span_predict_the_same_and_have_the_same_norm(form):
     rng = np.random.default_rng(0)
     X = np.where(rng.random((8, 30)) < 0.5, rng.standard_normal((8, 30)), 0.0)
     X[3] = X[5]  # one dimension less
-    rows, back = in_own_span(form(X))
+    rows, back = reduce_to_row_space(form(X))
     coef = rng.standard_normal((rows.shape[1], 2))
     assert rows.shape[1] <= 8
     np.testing.assert_allclose(X @ back(coef), rows @ coef, atol=1e-10)
@@ -350,7 +352,7 @@ def test_coefficients_in_the_span_predict_the_same_and_have_the_same_norm(form):
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_rows_of_zeros_span_nothing(form):
-    rows, back = in_own_span(form(np.zeros((3, 5))))
+    rows, back = reduce_to_row_space(form(np.zeros((3, 5))))
     assert rows.shape[1] >= 1  # an empty matrix is not what solvers are tested with
     np.testing.assert_allclose(rows @ rows.T, 0.0, atol=1e-300)
     np.testing.assert_array_equal(back(np.zeros(rows.shape[1])), np.zeros(5))
@@ -358,6 +360,6 @@ def test_rows_of_zeros_span_nothing(form):
 
 def test_as_many_rows_as_features_stay_as_they_are():
     X = np.eye(4)
-    rows, back = in_own_span(X)
+    rows, back = reduce_to_row_space(X)
     assert rows is X
     assert back(X) is X

@@ -54,9 +54,9 @@ def test_many_parameters_come_within_about_the_tolerance_of_the_optimum(model):
     X, Y = label_sets(80, d=60, n_labels=6, seed=3)
     best = referee(model, X, Y, 10.0)
     for tol in (1e-2, 1e-3, 1e-4):
-        found = type(model)(model.k, tol=tol).fit(X, Y)
-        assert found.gap_ <= tol
-        assert best * (1 - 1e-6) <= found.objective_ <= best * (1 + 3 * tol)
+        fitted = type(model)(model.k, tol=tol).fit(X, Y)
+        assert fitted.gap_ <= tol
+        assert best * (1 - 1e-6) <= fitted.objective_ <= best * (1 + 3 * tol)
 
 
 @each

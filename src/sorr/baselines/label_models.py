@@ -1,4 +1,4 @@
-"""Logistic regression, scikit-learn's, of each label by itself."""
+"""Linear models of label sets: binary relevance, pairwise ranking, and what SVMs share with it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ from sorr.estimators import (
 from sorr.losses import LogSumExpPairwise, SigmoidPairwise
 from sorr.objectives import RankedRangeObjective
 
-__all__ = ["BinaryRelevance", "PairwiseRanking", "not_converged", "warm_theta"]
+__all__ = ["BinaryRelevance", "IterativeLabelModel", "PairwiseRanking"]
 
-_UNFINISHED = (
-    "Not converged: the logistic regression of a label reached its limit of steps; scale the "
-    "columns of X, lower C, or raise tol."
-)
+_OUTPUTS = ("sigmoid", "linear")
+_MEMORY = 10  # steps that L-BFGS remembers
+_MIN_DECREASE = 1e-15  # relative to the objective; below it there is nothing to gain
 
 
 class BinaryRelevance(TopKLinear):
@@ -34,23 +33,23 @@ class BinaryRelevance(TopKLinear):
     .. math:: \min_{w_j, b_j} \; \frac{1}{n} \sum_{i=1}^{n} \log(1 + e^{-y_{ij} f_{ij}})
         + \frac{\|w_j\|^2}{2 C}
 
-    This is ``LogisticRegression(C=C / n_samples)`` of each column of the indicator. A label that
-    all rows have, or none, has the same score everywhere: the log odds of its share with half a
+    This is ``LogisticRegression(C=C / n_samples)`` for each column of the indicator. A label that
+    all rows have, or none, has the same score everywhere: the log odds of its share, with half a
     row added on both sides, or zero without an intercept.
 
     Parameters
     ----------
     k : int, default=1
-        How many labels to predict; fewer than there are. What is learned does not depend on it.
+        How many labels to predict: fewer than there are. The fit does not depend on it.
     C : float, default=10.0
-        The inverse strength of the ridge; scikit-learn's is ``C / n_samples``, or C by the total
-        weight.
+        The inverse strength of the ridge. The C of scikit-learn is this one divided by the number
+        of rows, or by their total weight.
     fit_intercept : bool, default=True
-        Whether there is an intercept.
+        Whether to fit an intercept.
     tol : float, default=1e-6
-        The largest entry of a gradient at which to stop.
+        Stop when no entry of the gradient is larger.
     verbose : int, default=0
-        Whether to report progress to standard error, every two seconds.
+        Above 0, report progress on standard error every two seconds.
 
     Attributes
     ----------
@@ -59,7 +58,7 @@ class BinaryRelevance(TopKLinear):
     classes_ : ndarray of shape (n_labels,)
     n_labels_ : int
     n_features_in_, feature_names_in_
-        As in all of scikit-learn.
+        As in scikit-learn.
 
     See Also
     --------
@@ -109,19 +108,49 @@ class BinaryRelevance(TopKLinear):
             progress=print_reports(type(self).__name__, self.verbose),
         )
         self._keep_labels(labels, scores.coef, scores.intercept)
-        return [NotConvergedWarning(_UNFINISHED)] if scores.notices else []
+        if not scores.notices:
+            return []
+        return [
+            NotConvergedWarning(
+                "Not converged: the logistic regression of a label reached its limit of steps; "
+                "scale the columns of X, lower C, or raise tol."
+            )
+        ]
 
 
-# -- Pairwise ranking of labels by a smooth count of the pairs in the wrong order ------------------
+class IterativeLabelModel(TopKLinear):
+    """A model of labels that is fitted in steps, and may start where the last fit ended."""
+
+    fit_intercept: bool
+    n_iter_: int
+
+    def _warm_theta(self, labels: Labels) -> FloatArray | None:
+        """Return the parameters of the last fit, if it had the same labels and features."""
+        coef = getattr(self, "coef_", None)
+        if coef is None or not np.array_equal(self.classes_, labels.classes):
+            return None
+        if coef.shape[1] != self.n_features_in_:
+            return None
+        return np.concatenate([coef.T, *([self.intercept_[None]] if self.fit_intercept else [])])
+
+    def _keep_theta(self, labels: Labels, theta: FloatArray, *, centred: bool) -> None:
+        """Keep coefficients and intercepts; centred if a constant in all scores changes nothing."""
+        coef, intercept = theta, np.zeros(len(labels.classes))
+        if self.fit_intercept:
+            coef, intercept = theta[:-1], theta[-1]
+        self._keep_labels(labels, coef, intercept - intercept.mean() if centred else intercept)
+
+    def _not_converged(self) -> NotConvergedWarning:
+        """Return the warning about a fit that needed more steps than it was given."""
+        gap = getattr(self, "gap_", None)
+        return NotConvergedWarning(
+            f"Not converged{'' if gap is None else f' (gap {gap:.1g})'} in {self.n_iter_} steps; "
+            "scale the columns of X, lower C, or raise tol or max_iter."
+        )
 
 
-_OUTPUTS = ("sigmoid", "linear")
-_MEMORY = 10  # steps that are remembered
-_LAST_DIGIT = 1e-15  # decrease, relative to the objective, below which there is nothing to gain
-
-
-class PairwiseRanking(TopKLinear):
-    r"""A linear model of labels by the pairwise loss LSEP.
+class PairwiseRanking(IterativeLabelModel):
+    r"""A linear model of labels with the pairwise loss LSEP.
 
     .. math:: \min_{W, b} \; \frac{1}{n} \sum_{i=1}^{n} \log \Big( 1 + \sum_{u \notin Y_i}
         \sum_{v \in Y_i} e^{o_u - o_v} \Big) + \frac{\|W\|^2}{2 C}, \qquad
@@ -132,19 +161,19 @@ class PairwiseRanking(TopKLinear):
     Parameters
     ----------
     k : int, default=1
-        How many labels to predict; fewer than there are. What is learned does not depend on it.
+        How many labels to predict: fewer than there are. The fit does not depend on it.
     outputs : {"sigmoid", "linear"}, default="sigmoid"
         What the loss is applied to. With sigmoids, as Hu et al. say they did, it is bounded and
-        not convex; with the scores themselves, as in the paper on the loss, it is convex.
+        not convex. With the scores themselves, as in the paper on the loss, it is convex.
     C : float, default=100.0
         The inverse strength of the ridge. A sigmoid is at most a quarter as steep as its score, so
-        that with "linear" a sixteenth of C makes for a ridge as strong.
+        with "linear" a sixteenth of C gives an equally strong ridge.
     fit_intercept : bool, default=True
-        Whether there is an intercept.
+        Whether to fit an intercept.
     tol : float, default=1e-6
-        The largest entry of the gradient at which to stop.
+        Stop when no entry of the gradient is larger.
     max_iter : int, default=10000
-        How many steps to take at most.
+        The largest number of steps.
     warm_start : bool, default=False
         Whether to start at the parameters of the last fit, if it had the same labels.
 
@@ -155,17 +184,16 @@ class PairwiseRanking(TopKLinear):
     classes_ : ndarray of shape (n_labels,)
     n_labels_ : int
     objective_ : float
-        What was minimised, at the solution.
+        The objective at the solution.
     n_iter_ : int
     n_features_in_, feature_names_in_
-        As in all of scikit-learn.
+        As in scikit-learn.
 
     Notes
     -----
-    The minimum is found by L-BFGS from zero, where all outputs are in the steepest part of the
-    sigmoid. On Emotions, Scene and Yeast the scores of a logistic regression, those of "linear"
-    and random ones lead to the same minimum from there up to C = 100, and to one within 0.1 % at
-    C = 1000.
+    L-BFGS starts from zero, where the sigmoid is steepest. On Emotions, Scene and Yeast other
+    starts (the scores of a logistic regression, those of "linear", random ones) lead to the same
+    minimum up to C = 100, and to one within 0.1 % of it at C = 1000.
 
     References
     ----------
@@ -221,13 +249,13 @@ class PairwiseRanking(TopKLinear):
             sample_weight=rows.weight,
             fit_intercept=self.fit_intercept,
         )
-        start = warm_theta(self, labels) if self.warm_start else None
+        start = self._warm_theta(labels) if self.warm_start else None
 
         def value_and_gradient(flat: Any) -> tuple[float, Any]:
             value, gradient = objective.value_and_subgradient(flat.reshape(objective.shape))
             return value, gradient.ravel()
 
-        found = minimize(
+        minimum = minimize(
             value_and_gradient,
             np.zeros(objective.n_parameters) if start is None else start.ravel(),
             jac=True,
@@ -235,43 +263,11 @@ class PairwiseRanking(TopKLinear):
             options={
                 "maxcor": _MEMORY,
                 "gtol": self.tol,
-                "ftol": _LAST_DIGIT,
+                "ftol": _MIN_DECREASE,
                 "maxiter": self.max_iter,
                 "maxfun": 20 * self.max_iter,
             },
         )
-        theta = found.x.reshape(objective.shape)
-        self.objective_, self.n_iter_ = float(found.fun), max(int(found.nit), 1)
-        d = rows.X.shape[1]
-        intercept = theta[d] if self.fit_intercept else np.zeros(len(labels.classes))
-        self._keep_labels(
-            labels, theta[:d], intercept - intercept.mean() if is_linear else intercept
-        )
-        return not_converged(self, found.nit >= self.max_iter)
-
-
-# -- How a fit begins that goes on from the last one, and what is said of one that did not end -----
-
-
-def warm_theta(estimator: Any, labels: Labels) -> FloatArray | None:
-    """Return the parameters of the last fit, if it was one of the same labels and features."""
-    coef = getattr(estimator, "coef_", None)
-    if coef is None or not np.array_equal(estimator.classes_, labels.classes):
-        return None
-    if coef.shape[1] != estimator.n_features_in_:
-        return None
-    parts = [coef.T, *([estimator.intercept_[None]] if estimator.fit_intercept else [])]
-    return np.concatenate(parts)
-
-
-def not_converged(estimator: Any, is_unfinished: bool) -> list[Warning]:
-    """Return a warning if the last fit took all the steps it was given, and needed more."""
-    if not is_unfinished:
-        return []
-    gap = getattr(estimator, "gap_", None)
-    return [
-        NotConvergedWarning(
-            f"Not converged{'' if gap is None else f' (gap {gap:.1g})'} in {estimator.n_iter_} "
-            "steps; scale the columns of X, lower C, or raise tol or max_iter."
-        )
-    ]
+        self.objective_, self.n_iter_ = float(minimum.fun), max(int(minimum.nit), 1)
+        self._keep_theta(labels, minimum.x.reshape(objective.shape), centred=is_linear)
+        return [self._not_converged()] if minimum.nit >= self.max_iter else []

@@ -1,4 +1,4 @@
-"""The robust maximum loss: the largest loss after slack that outliers may use."""
+"""A classifier that minimises the robust maximum loss: the largest loss after slack."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy.typing as npt
 from sorr._checks import check_limits, classes_of
 from sorr._typing import FloatArray
 from sorr.baselines.robust_max_solver import (
-    Found,
+    CertifiedMinimum,
     SlackProblem,
     as_budget,
-    as_norm,
-    in_own_span,
-    pour,
+    as_power,
+    reduce_to_row_space,
+    solve_slack,
 )
 from sorr.estimators import (
     ConstantModelWarning,
@@ -27,12 +27,12 @@ from sorr.estimators import (
     rollback_on_error,
     warn,
 )
-from sorr.losses import Loss
+from sorr.losses import Loss, MulticlassLoss
 from sorr.solvers import Status
 
 __all__ = ["RobustMaxClassifier"]
 
-_MOST = 5000  # parameters: a matrix of them is factorised in each step
+_MAX_PARAMETERS = 5000  # a matrix of that size is factorised in each step
 
 
 class RobustMaxClassifier(LinearClassifier):
@@ -41,37 +41,36 @@ class RobustMaxClassifier(LinearClassifier):
     .. math:: \min_{w, b} \; \min_{\xi \ge 0, \, \|\xi\| \le K} \; \max_i \;
         \big( s_i(w, b) - \xi_i \big) + \frac{\|w\|^2}{2C}
 
-    :math:`s_i` is the loss of row i, and :math:`\xi_i` the slack it may subtract, out of a budget
-    of K for all rows. Hu et al. compare with a relaxation of the robust maximum of Shalev-Shwartz
-    and Wexler, in which slack variables stand for indicators of outliers and the l2 norm for the
-    l1 norm, and print no formula: this is our reading of it. Slack is subtracted, since that makes
-    the problem convex in all variables at once; for losses in [0, 1], and slack of 0 or 1, it is
-    the maximum over the rows that are no outliers. ``norm="l2"`` is the relaxation compared with,
-    ``norm="l1"`` keeps the original norm.
+    :math:`s_i` is the loss of row i, and :math:`\xi_i` the slack that is subtracted from it, out of
+    a budget of K for all rows. With K=0 this is the maximum loss. As K grows, it tends to the
+    average loss. Outliers count less than in the maximum, and more than if they were dropped: see
+    `RankedRangeClassifier`.
 
-    With K=0 this is the maximum loss, and as K grows it tends to the average loss. Outliers count
-    less than in the one, and more than if they were left out: see `RankedRangeClassifier`.
+    Hu et al. compare with a relaxation of the robust maximum of Shalev-Shwartz and Wexler: slack
+    variables replace the indicators of outliers, and the l2 norm replaces the l1 norm. They print
+    no formula; this is our reading. We subtract slack because then the problem is convex in all
+    variables. For losses in [0, 1] and slack of 0 or 1, it is the maximum over the rows that are
+    not outliers. ``norm="l2"`` is their relaxation, ``norm="l1"`` keeps the original norm.
 
     Parameters
     ----------
     K : float, default=1.0
-        The budget: the largest norm of all slack, in units of the loss. Since each row may have
-        some, the budget for the same model grows with their number, as n for the l1 norm and as
-        its root for the l2 norm.
+        The budget: the largest norm of all slack, in units of the loss. Each row may have some, so
+        the budget for the same model grows with the number of rows n: as n for the l1 norm, as
+        its square root for the l2 norm.
     norm : {"l1", "l2"}, default="l2"
         How slack is measured.
     loss : str or Loss, default="logistic"
-        The individual loss: "logistic", which stands for "softmax" if there are more than two
-        classes; for two classes also "hinge", "squared_hinge", "modified_huber" or
-        "smooth_hinge".
+        The individual loss. "logistic" means "softmax" if there are more than two classes. For two
+        classes it may also be "hinge", "squared_hinge", "modified_huber" or "smooth_hinge".
     C : float, default=1e4
         The inverse strength of the ridge.
     fit_intercept : bool, default=True
-        Whether there is an intercept.
+        Whether to fit an intercept.
     tol : float, default=1e-6
         The certified gap to reach.
     max_iter : int, default=200
-        How many steps of the interior point method to take at most.
+        The largest number of steps of the interior point method.
 
     Attributes
     ----------
@@ -79,10 +78,10 @@ class RobustMaxClassifier(LinearClassifier):
     intercept_ : ndarray of shape (1,) or (n_classes,)
     classes_ : ndarray of shape (n_classes,)
     objective_ : float
-        What was minimised, at the solution. Negative where slack is more than there is to lose.
+        The objective at the solution. It is negative if there is more slack than loss.
     gap_ : float
-        By how much the objective could be lowered at most, as certified by a dual bound on all
-        rows, relative to its distance from that of losses which are all zero.
+        How much lower the minimum can be at most, certified by a dual bound on all rows. It is
+        relative to the distance of the objective from its value when all losses are zero.
     status_ : sorr.solvers.Status
         How the solver ended; ``status_.sentence`` says it in words.
     n_iter_ : int
@@ -92,11 +91,11 @@ class RobustMaxClassifier(LinearClassifier):
     losses_ : ndarray of shape (n_samples,)
         The loss of each row; NaN for rows of no weight.
     slack_ : ndarray of shape (n_samples,)
-        What each loss exceeds the threshold by; zero for rows of no weight.
+        How far each loss exceeds the threshold; zero for rows of no weight.
     outlier_mask_ : ndarray of bool of shape (n_samples,)
         The rows with slack, up to the tolerance.
     n_features_in_, feature_names_in_
-        As in all of scikit-learn.
+        As in scikit-learn.
 
     See Also
     --------
@@ -105,11 +104,11 @@ class RobustMaxClassifier(LinearClassifier):
 
     Notes
     -----
-    The slack that is worth most is :math:`\xi_i = (s_i - t)_+`, with the threshold t at which it
-    uses up the budget, and t is the value: a convex function of the losses. The problem over all
-    parameters is solved by a primal-dual interior point method, whose weights of the rows give the
-    bound. Each step factorises a matrix as large as the number of coefficients, or of rows if
-    there are fewer of these.
+    The best slack is :math:`\xi_i = (s_i - t)_+`, with the threshold t at which it uses up the
+    budget. The value is t, a convex function of the losses. A primal-dual interior point method
+    solves the problem over all parameters; its weights of the rows give the bound. Each step
+    factorises a square matrix with one row for each coefficient, or for each row of the data if
+    there are fewer.
 
     References
     ----------
@@ -154,7 +153,7 @@ class RobustMaxClassifier(LinearClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RobustMaxClassifier:
         """Fit the model.
 
-        If anything goes wrong, an interruption included, the estimator stays as it was.
+        If the fit fails or is interrupted, the estimator stays as it was.
 
         Parameters
         ----------
@@ -162,7 +161,7 @@ class RobustMaxClassifier(LinearClassifier):
         y : array-like of shape (n_samples,)
             Labels of any kind.
         sample_weight : array-like of shape (n_samples,), optional
-            The mass of each row: a row of weight two is two copies of it, each with slack.
+            The mass of each row: a row of weight two counts as two copies, each with slack.
 
         Returns
         -------
@@ -177,24 +176,24 @@ class RobustMaxClassifier(LinearClassifier):
     def _learn_classes(
         self, rows: Rows, classes: npt.NDArray[Any], index: npt.NDArray[np.intp]
     ) -> list[Warning]:
-        budget, power = as_budget(self.K), as_norm(self.norm)
+        budget, power = as_budget(self.K), as_power(self.norm)
         check_limits(self.tol, self.max_iter)
-        loss = loss_of_classes(self.loss, 2)  # refuses what is no loss over classes at all
+        loss = loss_of_classes(self.loss, 2)  # refuses a loss that is not over classes
         if len(classes) > 2:
-            if not _takes_many(self.loss):
+            if not _takes_many_classes(self.loss):
                 raise ValueError(
                     f"Only binary classification is supported by loss={self.loss!r}, and y holds "
-                    f"{len(classes)} classes; needed 'logistic': or use OneVsRestClassifier"
+                    f"{len(classes)} classes; needed 'logistic', or OneVsRestClassifier"
                 )
             loss = loss_of_classes(self.loss, len(classes))
         n, d = rows.X.shape
         size = min(n, d) * (len(classes) if len(classes) > 2 else 1)
-        if size > _MOST:
+        if size > _MAX_PARAMETERS:
             raise ValueError(
-                f"{n} rows of {d} features make for a matrix of {size} parameters; needed "
-                f"{_MOST} at most: select features, or use sorr.baselines.average_top_k"
+                f"{n} rows of {d} features need a matrix of {size} parameters; needed "
+                f"{_MAX_PARAMETERS} at most: select features, or use sorr.baselines.average_top_k"
             )
-        features, restore = in_own_span(rows.X)
+        features, restore = reduce_to_row_space(rows.X)
         problem = SlackProblem(
             features,
             encode(loss, index),
@@ -205,36 +204,39 @@ class RobustMaxClassifier(LinearClassifier):
             C=self.C,
             fit_intercept=self.fit_intercept,
         )
-        found = problem.minimise(tol=self.tol, max_iter=self.max_iter)
-        r = features.shape[1]
-        intercept = found.theta[r] if self.fit_intercept else np.zeros(found.theta.shape[1:])
-        self._keep_classes(loss, classes, restore(found.theta[:r]), intercept)
-        return self._keep_found(rows, problem, found)
+        minimum = problem.minimise(tol=self.tol, max_iter=self.max_iter)
+        theta, r = minimum.theta, features.shape[1]
+        intercept = theta[r] if self.fit_intercept else np.zeros(theta.shape[1:])
+        self._keep_classes(loss, classes, restore(theta[:r]), intercept)
+        return self._keep_minimum(rows, problem, minimum)
 
-    def _keep_found(self, rows: Rows, problem: SlackProblem, found: Found) -> list[Warning]:
-        losses = problem.maximum.losses(problem.maximum.raw_prediction(found.theta))
-        poured = pour(losses, problem.budget, problem.power, problem.mass)
-        self.threshold_ = poured.threshold
+    def _keep_minimum(
+        self, rows: Rows, problem: SlackProblem, minimum: CertifiedMinimum
+    ) -> list[Warning]:
+        losses = problem.maximum.losses(problem.maximum.raw_prediction(minimum.theta))
+        solution = solve_slack(losses, problem.budget, problem.power, problem.mass)
+        self.threshold_ = solution.threshold
         self.losses_ = rows.spread(losses, np.nan)
-        self.slack_ = rows.spread(poured.slack, 0.0)
+        self.slack_ = rows.spread(solution.slack, 0.0)
         self.outlier_mask_ = self.slack_ > self.tol * max(1.0, float(self.slack_.max()))
-        self.objective_, self.gap_, self.n_iter_ = found.value, found.gap, max(found.n_iter, 1)
-        self.status_ = Status.OPTIMAL if found.gap <= self.tol else Status.UNCERTIFIED
-        if found.is_constant:
+        self.objective_, self.gap_ = minimum.value, minimum.gap
+        self.n_iter_ = max(minimum.n_iter, 1)
+        self.status_ = Status.OPTIMAL if minimum.gap <= self.tol else Status.UNCERTIFIED
+        if minimum.is_constant:
             self.status_ = Status.CONSTANT_MODEL
             return [
                 ConstantModelWarning(
-                    "Constant model: no coefficients lower the largest loss after slack, so that "
-                    f"every row is predicted alike; raise K={self.K:g}, since little slack leaves "
-                    "the model to the worst few rows, or raise C, unless the features say nothing "
-                    "of y."
+                    "Constant model: the best model predicts the same for every row, because no "
+                    "coefficients lower the largest loss after slack; "
+                    f"raise K={self.K:g}, since with little slack a few rows decide, or raise C, "
+                    "unless the features say nothing about y."
                 )
             ]
         if self.status_ is Status.UNCERTIFIED:
             return [
                 NotConvergedWarning(
-                    f"Not converged (gap {found.gap:.1g}) in {found.n_iter} steps: the objective "
-                    "may or may not be far from its minimum; scale the columns of X, lower C, or "
+                    f"Not converged (gap {minimum.gap:.1g}) in {minimum.n_iter} steps: the "
+                    "objective may be far from its minimum; scale the columns of X, lower C, or "
                     "raise tol or max_iter."
                 )
             ]
@@ -242,11 +244,11 @@ class RobustMaxClassifier(LinearClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = _takes_many(self.loss)
+        tags.classifier_tags.multi_class = _takes_many_classes(self.loss)
         return tags
 
     def outlier_score(self, X: Any, y: Any) -> FloatArray:
-        """Return by how much the loss of each row exceeds the threshold.
+        """Return how far the loss of each row exceeds the threshold.
 
         Parameters
         ----------
@@ -257,14 +259,14 @@ class RobustMaxClassifier(LinearClassifier):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Above zero for a row that would take slack; the larger, the more suspect.
+            Above zero for a row that would use slack. A higher score is more suspect.
         """
         return self._losses(X, y)[0] - self.threshold_
 
 
-def _takes_many(loss: Any) -> bool:
-    """Tell whether a loss has a form for more than two classes that the solver can take."""
-    try:
-        return loss_of_classes(loss, 3).smooth
-    except (TypeError, ValueError):
-        return False
+def _takes_many_classes(loss: Any) -> bool:
+    """Tell whether the solver can take the loss with more than two classes."""
+    if isinstance(loss, MulticlassLoss):
+        return loss.smooth
+    name = getattr(loss, "name", loss)
+    return isinstance(name, str) and name in ("logistic", "softmax")

@@ -1,22 +1,20 @@
-r"""The maximum of values from which slack may be subtracted, out of a budget.
+r"""The robust maximum: the largest value after slack, and its minimum over linear models.
 
 .. math:: R_K(s) = \min_{\xi \ge 0, \, \|\xi\|_p \le K} \; \max_i \; (s_i - \xi_i)
     = \max_{v \ge 0, \, \sum_i v_i = 1} \; \sum_i v_i s_i - K \|v\|_q,
     \qquad \tfrac1p + \tfrac1q = 1
 
-The slack that is worth most lowers the largest values to a common threshold t, as if water were
-poured into their mirror image: :math:`\xi_i = (s_i - t)_+`, and :math:`R_K(s) = t` is the
-only number with :math:`\|(s - t)_+\|_p = K`. The weights v are its gradient:
-:math:`v_i \propto \xi_i^{p-1}`. Without a budget this is the maximum; as K grows, it tends to the
-average, less a constant.
+The best slack lowers the largest values to a common threshold t: :math:`\xi_i = (s_i - t)_+`, and
+:math:`R_K(s) = t` is the only number with :math:`\|(s - t)_+\|_p = K`. The weights v are its
+gradient: :math:`v_i \propto \xi_i^{p-1}`. Without a budget this is the maximum. As K grows, it
+tends to the average, less a constant.
 
-Mass :math:`\omega_i` of a row is so many copies of it, each with slack of its own:
+The mass :math:`\omega_i` of a row is its number of copies, each with slack of its own:
 :math:`\|\xi\|_p^p = \sum_i \omega_i \xi_i^p`.
 """
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable
 from numbers import Real
@@ -26,29 +24,36 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
+from sorr._checks import as_masses, check_choice
 from sorr._typing import FloatArray
 from sorr.losses import Loss
 from sorr.objectives import RankedRangeObjective
 from sorr.solvers import Status, lower_bound, solve_symmetric, topsum
 
 __all__ = [
-    "NORMS",
-    "Found",
-    "Interior",
+    "CertifiedMinimum",
     "Slack",
     "SlackProblem",
     "as_budget",
-    "as_norm",
-    "in_own_span",
-    "pour",
+    "as_power",
+    "reduce_to_row_space",
     "robust_maximum",
+    "solve_slack",
 ]
 
-NORMS = {"l1": 1, "l2": 2}
+_POWERS = {"l1": 1, "l2": 2}  # of the norms
+_ROUNDING = 1e-14  # of the budget, which value and bound both hold
+_MAX_STALLED_STEPS = 20  # steps in a row without progress
+_MIN_PRODUCTS = 1e-3  # of constraints and multipliers, as a share of what may be left to gain
+_STEP_TO_BOUNDARY = 0.99  # share of the way to the boundary that a step goes
+_MIN_STEP = 1e-2  # below it, a corrected step gives way to one towards the centre
+_MIN_ROOM = 0.1  # share of the room of a row that curved losses may not take
+_MAX_RISE = 0.5  # share of the fall of the threshold, and of all products, that they may undo
+_MAX_TRIALS = 60  # lengths of a step, each 0.7 of the one before
 
 
 class Slack(NamedTuple):
-    """The threshold, which is the value; the slack of each value; the gradient."""
+    """The threshold, which is the robust maximum; the slack of each value; the gradient."""
 
     threshold: float
     slack: FloatArray
@@ -62,7 +67,7 @@ def robust_maximum(
     *,
     sample_weight: npt.ArrayLike | None = None,
 ) -> Slack:
-    r"""Lower the largest values by slack within a budget, and return the largest that is left.
+    r"""Lower the largest values by slack within a budget, and return the largest one left.
 
     .. math:: R_K(s) = \min_{\xi \ge 0, \, \|\xi\| \le K} \; \max_i \; (s_i - \xi_i)
 
@@ -71,18 +76,18 @@ def robust_maximum(
     values : array-like of shape (n_samples,)
         Finite numbers.
     K : float
-        The budget: how large the norm of all slack may be. Zero gives the maximum.
+        The budget: the largest norm of all slack. Zero gives the maximum.
     norm : {"l1", "l2"}, default="l2"
         How slack is measured.
     sample_weight : array-like of shape (n_samples,), optional
-        The mass of each value: a value of weight two is two copies of it.
+        The mass of each value: a value of weight two counts as two copies.
 
     Returns
     -------
     Slack
-        ``threshold`` is the value of the function, ``slack`` what is subtracted from each value,
-        and ``weights`` its gradient in the values: not negative, of sum one. Where there are
-        several subgradients, values that tie share alike.
+        ``threshold`` is the value of the function, ``slack`` is subtracted from each value, and
+        ``weights`` is the gradient in the values: not negative, with a sum of one. If there are
+        several subgradients, tied values have equal weights.
 
     Examples
     --------
@@ -94,30 +99,22 @@ def robust_maximum(
     >>> weights
     array([0.5, 0.5, 0. ])
     """
-    power = as_norm(norm)
-    budget = as_budget(K)
+    power, budget = as_power(norm), as_budget(K)
     s = np.asarray(values, dtype=np.float64)
     if s.ndim != 1 or s.size == 0 or not np.isfinite(s).all():
         raise ValueError(
             f"the values have shape {s.shape}, or hold NaN or infinity; needed one finite number "
             "for each sample"
         )
-    mass = np.ones_like(s)
-    if sample_weight is not None:
-        mass = np.asarray(sample_weight, dtype=np.float64)
-        if mass.shape != s.shape or not (np.isfinite(mass) & (mass >= 0)).all() or not mass.any():
-            raise ValueError(
-                "sample_weight has another shape than the values, or holds negative weights, NaN "
-                "or infinity, or adds up to zero; needed a finite weight for each value"
-            )
-    return pour(s, budget, power, mass)
+    mass = as_masses(sample_weight, len(s))
+    return solve_slack(s, budget, power, np.ones_like(s) if mass is None else mass)
 
 
-def pour(s: FloatArray, budget: float, power: int, mass: FloatArray) -> Slack:
-    """Return threshold, slack and weights of values whose arguments are checked.
+def solve_slack(s: FloatArray, budget: float, power: int, mass: FloatArray) -> Slack:
+    """Return threshold, slack and weights of values; the arguments are checked.
 
-    Newton's method on the norm of the slack as a function of the threshold, which is convex: from
-    below it comes up to the root and never passes it.
+    Newton's method finds the threshold at which the norm of the slack is the budget. That norm is
+    a convex function of the threshold, so the steps approach the root from below.
     """
     counted = mass > 0
     top = float(s[counted].max())
@@ -147,13 +144,10 @@ def pour(s: FloatArray, budget: float, power: int, mass: FloatArray) -> Slack:
     return Slack(t, slack, weights / weights.sum())
 
 
-def as_norm(norm: object) -> int:
+def as_power(norm: str) -> int:
     """Return the power of a norm by name, or refuse it."""
-    if isinstance(norm, str) and norm in NORMS:
-        return NORMS[norm]
-    close = difflib.get_close_matches(str(norm).lower(), NORMS)
-    hint = f"did you mean {close[0]!r}?" if close else f"needed one of {', '.join(NORMS)}"
-    raise ValueError(f"norm={norm!r} is not the name of a norm; {hint}")
+    check_choice("norm", norm, tuple(_POWERS))
+    return _POWERS[norm]
 
 
 def as_budget(K: object) -> float:
@@ -169,23 +163,18 @@ def as_budget(K: object) -> float:
     return float(K)
 
 
-# -- The robust maximum loss of a linear predictor: its value, its bound, its minimum --------------
+# -- The minimum over linear models ----------------------------------------------------------------
 
 
-_LEAST = 1e-3  # of what may be left to gain: what products of constraints and multipliers keep
-_ROUNDING = 1e-14  # of the budget, which value and bound both hold
-_PATIENCE = 20  # steps that bring nothing
-
-
-class Found(NamedTuple):
-    """The parameters, the objective there, by how much it could be lowered, and the steps taken."""
+class CertifiedMinimum(NamedTuple):
+    """The parameters, their objective, how much lower it could be, and the number of steps."""
 
     theta: FloatArray
     value: float
     gap: float
     n_iter: int
     is_constant: bool
-    """Whether a model without coefficients is as good, up to the gap that was asked for."""
+    """Whether a model without coefficients is as good, up to the tolerance."""
 
 
 class SlackProblem:
@@ -193,21 +182,8 @@ class SlackProblem:
 
     .. math:: \min_{w, b} R_K(s(w, b)) + \frac{\|w\|^2}{2C}
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,)
-        In the encoding of the loss.
-    loss : Loss
-        Convex, not negative, and smooth or with known pieces.
-    mass : ndarray of shape (n_samples,)
-        How many copies each row stands for: above zero.
-    budget : float
-        K.
-    power : {1, 2}
-        Of the norm.
-    C : float
-    fit_intercept : bool
+    The target is in the encoding of the loss, which is convex, not negative, and smooth or with
+    known pieces. `mass` is above zero, `budget` is K, and `power` is that of the norm.
     """
 
     def __init__(
@@ -222,24 +198,24 @@ class SlackProblem:
         C: float,
         fit_intercept: bool,
     ) -> None:
-        # Weights that add up to one are those of a maximum: its dual bound is half of ours.
+        # Weights that add up to one are those of a maximum, whose dual bound is one part of ours.
         self.maximum = RankedRangeObjective(X, y, loss, k=1, C=C, fit_intercept=fit_intercept)
         self.mass = mass
         self.budget = budget
         self.power = power
-        self.floor = -budget / float(mass.sum()) ** (1 / power)  # of losses that are all zero
+        self.floor = -budget / float(mass.sum()) ** (1 / power)  # the value of losses that are zero
 
     def value(self, theta: FloatArray, raw: FloatArray) -> float:
         """Return the objective."""
-        threshold = pour(self.maximum.losses(raw), self.budget, self.power, self.mass).threshold
-        return threshold + self.maximum.ridge(theta)
+        slack = solve_slack(self.maximum.losses(raw), self.budget, self.power, self.mass)
+        return slack.threshold + self.maximum.ridge(theta)
 
     def bound(self, raw: FloatArray, weights: FloatArray) -> float:
-        r"""Return a number the objective cannot go below, from weights of the pieces of losses.
+        r"""Return a lower bound of the objective, from weights of the pieces of losses.
 
         For weights v of the rows that add up to one, the objective is at least
-        :math:`\sum_i v_i s_i - K \|v\|_q` plus the ridge, and the minimum of that has a bound by
-        tangents at any raw predictions. Where losses have a floor, it is the last piece.
+        :math:`\sum_i v_i s_i - K \|v\|_q` plus the ridge. Tangents at any raw predictions bound the
+        minimum of that from below. If losses have a floor, it is the last piece.
         """
         rows = weights.sum(axis=1)
         rows, weights = rows / rows.sum(), weights / rows.sum()
@@ -250,67 +226,66 @@ class SlackProblem:
         return lower_bound(self.maximum, raw, weights) - self.budget * size
 
     def gap(self, value: float, bound: float) -> float:
-        """Return by how much a value could be lowered at most, relative to that of zero losses."""
+        """Return how much lower a value can be at most, relative to its height above the floor."""
         height, rounding = value - self.floor, _ROUNDING * abs(self.floor)
         return max(value - bound - rounding, 0.0) / height if height > rounding else 0.0
 
-    def minimise(self, *, tol: float, max_iter: int) -> Found:
-        """Return the minimum, certified by a bound, or what was reached."""
+    def minimise(self, *, tol: float, max_iter: int) -> CertifiedMinimum:
+        """Return the minimum, certified by a bound, or the best point that was reached."""
         if self.budget == 0:
             best = topsum(self.maximum, tol=tol, max_iter=max_iter)
             is_constant = best.status is Status.CONSTANT_MODEL
-            return Found(best.theta, best.objective, best.gap, len(best.trace), is_constant)
+            return CertifiedMinimum(
+                best.theta, best.objective, best.gap, len(best.trace), is_constant
+            )
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            return self._interior(tol, max_iter)
+            return self._minimise_by_interior(tol, max_iter)
 
-    def _interior(self, tol: float, max_iter: int) -> Found:
-        state = Interior(self.maximum, self.mass, self.budget, self.power)
+    def _minimise_by_interior(self, tol: float, max_iter: int) -> CertifiedMinimum:
+        state = _Interior(self.maximum, self.mass, self.budget, self.power)
         theta, value, bound = state.theta, self.value(state.theta, state.raw), self.floor
         steps, stalled, products = 0, 0, np.inf
-        while steps < max_iter and stalled < _PATIENCE and self.gap(value, bound) > tol:
-            if not state.step(_LEAST * (value - bound)):
+        while steps < max_iter and stalled < _MAX_STALLED_STEPS and self.gap(value, bound) > tol:
+            if not state.step(_MIN_PRODUCTS * (value - bound)):
                 break
             steps += 1
-            here = self.value(state.theta, state.raw)
-            below = self.bound(state.raw, state.V)
-            moved = here < value or below > bound or state.products < products
+            new_value = self.value(state.theta, state.raw)
+            new_bound = self.bound(state.raw, state.V)
+            moved = new_value < value or new_bound > bound or state.products < products
             stalled, products = 0 if moved else stalled + 1, min(products, state.products)
-            if here < value:
-                theta, value = state.theta, here
-            bound = max(bound, below)
+            if new_value < value:
+                theta, value = state.theta, new_value
+            bound = max(bound, new_bound)
         gap = self.gap(value, bound)
-        is_constant = gap <= tol and self.gap(self._constant(theta), bound) <= tol
-        return Found(theta, value, gap, steps, is_constant)
+        is_constant = gap <= tol and self.gap(self._constant_value(theta), bound) <= tol
+        return CertifiedMinimum(theta, value, gap, steps, is_constant)
 
-    def _constant(self, theta: FloatArray) -> float:
-        """Return the objective of the same predictions on average, without coefficients."""
-        alike = np.zeros_like(theta)
+    def _constant_value(self, theta: FloatArray) -> float:
+        """Return the objective of the model that predicts the average of these predictions."""
+        constant = np.zeros_like(theta)
         if self.maximum.design.intercept:
-            alike[-1] = self.maximum.raw_prediction(theta).mean(axis=0)
-        return self.value(alike, self.maximum.raw_prediction(alike))
+            constant[-1] = self.maximum.raw_prediction(theta).mean(axis=0)
+        return self.value(constant, self.maximum.raw_prediction(constant))
 
 
-# -- A primal-dual interior point method for the robust maximum loss of a linear predictor ---------
+# -- The interior point method ---------------------------------------------------------------------
 
 
-_SHY = 0.99  # how far to the boundary a step goes
-_KEPT = 0.1  # of the room of a row that curves may not take
-_RISE = 0.5  # of the fall of the threshold, and of all products, that curves may undo
+class _Direction(NamedTuple):
+    """A change of all variables of the method; `a` is that of the constraints."""
+
+    theta: FloatArray
+    raw: FloatArray
+    t: float
+    xi: FloatArray
+    a: FloatArray
+    V: FloatArray
+    u: FloatArray
+    mu: float
 
 
-class Interior:
-    """The variables of the method, and one step of a predictor and a corrector.
-
-    Parameters
-    ----------
-    objective : RankedRangeObjective
-        The loss, the rows and the ridge.
-    mass : ndarray of shape (n_samples,)
-    budget : float
-        K, above zero.
-    power : {1, 2}
-        p.
-    """
+class _Interior:
+    """The variables of a primal-dual method, and one step of a predictor and a corrector."""
 
     def __init__(
         self, objective: RankedRangeObjective, mass: FloatArray, budget: float, power: int
@@ -321,9 +296,9 @@ class Interior:
         s = self._pieces(self.raw)[0]
         total, pieces = float(mass.sum()), s.shape[1]
         self.products = np.inf  # before the last step
-        self.is_bounded = power == 1  # whether slack could become negative otherwise
+        self.is_bounded = power == 1  # whether slack needs a bound to stay positive
         self.count = total * (pieces + self.is_bounded)
-        # On the central path, but for the gradient: equal slack, and as far off as losses are high.
+        # On the central path, but for the gradient: equal slack, and room as large as the losses.
         even = budget / total ** (1 / power)
         distance = max(float(s.max()), even)
         self.xi = np.full(len(mass), even)
@@ -333,7 +308,7 @@ class Interior:
         self.mu = (1 / total + float(self.u[0] / mass[0])) / even ** (power - 1)
 
     def _pieces(self, raw: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the pieces of the losses, the floor being one, and their slopes in each output."""
+        """Return the pieces of the losses, the floor included, and their slopes in each output."""
         loss, y = self.objective.loss, self.objective.y
         s, slopes = loss.pieces(y, raw)
         slopes = slopes[:, :, None] if slopes.ndim == 2 else slopes
@@ -343,7 +318,7 @@ class Interior:
         return s, slopes
 
     def _left(self) -> float:
-        """Return what is left of the budget, negative if too much was spent, up to its slope."""
+        """Return what is left of the budget, times its slope; negative if too much was spent."""
         if self.power == 1:
             return self.budget - float(self.mass @ self.xi)
         size = float(np.sqrt(self.mass @ self.xi**2))
@@ -355,10 +330,10 @@ class Interior:
         return self.objective.design.pull(residual if several else residual[:, 0]).ravel()
 
     def step(self, least: float) -> bool:
-        """Take a step; tell whether there was one.
+        """Take a step, and tell whether there was one.
 
-        Products are not made smaller in all than `least`: while the minimum is far, they would
-        close the ways to it.
+        The sum of products stays above `least`: smaller ones would block the way to a minimum that
+        is still far.
         """
         objective, mass = self.objective, self.mass
         s, A = self._pieces(self.raw)
@@ -385,8 +360,8 @@ class Interior:
         size = self.theta.size
         M = objective.design.gram(block if several else block[:, 0, 0])
         M[np.arange(size), np.arange(size)] += objective.ridge_diagonal
-        # The threshold and the multiplier of the budget go first, and together: each by itself
-        # may be next to undetermined.
+        # The threshold and the multiplier of the budget are eliminated together: each by itself may
+        # be almost undetermined.
         share = slope * E / D
         edges = np.column_stack([-self._pull(q[:, None] * mean), self._pull(share[:, None] * mean)])
         off = -float(share.sum())
@@ -411,9 +386,9 @@ class Interior:
                     left - float(slope @ (rho / D)),
                 ]
             )
-            found = solve(self._pull(lifted) - ridge - edges @ (inverse @ rest))
-            t, mu = (float(x) for x in inverse @ (rest - edges.T @ found))
-            theta = found.reshape(self.theta.shape)
+            flat_theta = solve(self._pull(lifted) - ridge - edges @ (inverse @ rest))
+            t, mu = (float(x) for x in inverse @ (rest - edges.T @ flat_theta))
+            theta = flat_theta.reshape(self.theta.shape)
             raw = objective.raw_prediction(theta)
             flat = raw[:, None] if raw.ndim == 1 else raw
             xi = (rho - mu * slope - E * (t - (mean * flat).sum(axis=1))) / D
@@ -428,12 +403,12 @@ class Interior:
         then = self._products(a, ahead, reach) / self.count
         sigma = min(max(then / now, 0.0) ** 3, 1.0)
         chosen = direction(max(sigma * now, least / self.count), ahead)
-        if _SHY * self._reach(chosen, a) < 1e-2:  # the correction misled: go towards the centre
+        if _STEP_TO_BOUNDARY * self._reach(chosen, a) < _MIN_STEP:
             chosen = direction(0.5 * now, None)
         return self._move(chosen, a)
 
     def _products(self, a: FloatArray, d: _Direction | None = None, length: float = 0.0) -> float:
-        """Return the sum of constraints times multipliers, here or further on."""
+        """Return the sum of constraints times multipliers, now or further along a direction."""
         a, V, xi, u = a, self.V, self.xi, self.u
         if d is not None:
             a, V = a + length * d.a, V + length * d.V
@@ -441,7 +416,7 @@ class Interior:
         return float((a * V).sum()) + (float(xi @ u) if self.is_bounded else 0.0)
 
     def _reach(self, d: _Direction, a: FloatArray) -> float:
-        """Return how far a direction leads until a constraint or a multiplier is zero."""
+        """Return how far a direction goes until a constraint or a multiplier is zero."""
         pairs = [(a, d.a), (self.V, d.V)]
         if self.is_bounded:
             pairs += [(self.xi, d.xi), (self.u, d.u)]
@@ -451,18 +426,18 @@ class Interior:
     def _move(self, d: _Direction, a: FloatArray) -> bool:
         """Go along a direction while everything stays inside.
 
-        What losses curve by is taken from the room of their row; where that is too little, the
-        threshold rises, which moves away from the minimum: by no more than is left to gain.
+        Curved losses take room from their row. If it is not enough, the threshold rises, away from
+        the minimum, but by no more than may be left to gain.
         """
-        length = min(1.0, _SHY * self._reach(d, a))
+        length = min(1.0, _STEP_TO_BOUNDARY * self._reach(d, a))
         if not np.isfinite(d.theta).all() or not length > 0:
             return False
-        for _ in range(60):
+        for _ in range(_MAX_TRIALS):
             raw = self.raw + length * d.raw
             level = self.xi + length * d.xi + self.t + length * d.t
-            short = _KEPT * (a + length * d.a) - (level[:, None] - self._pieces(raw)[0])
+            short = _MIN_ROOM * (a + length * d.a) - (level[:, None] - self._pieces(raw)[0])
             rise = max(float(short.max()), 0.0)
-            if rise <= _RISE * (self.products + length * max(-d.t, 0.0)):
+            if rise <= _MAX_RISE * (self.products + length * max(-d.t, 0.0)):
                 break
             length *= 0.7
         else:
@@ -477,26 +452,11 @@ class Interior:
         return True
 
 
-class _Direction(NamedTuple):
-    theta: FloatArray
-    raw: FloatArray
-    t: float
-    xi: FloatArray
-    a: FloatArray
-    V: FloatArray
-    u: FloatArray
-    mu: float
+def reduce_to_row_space(X: Any) -> tuple[Any, Callable[[FloatArray], FloatArray]]:
+    """Return the rows in a basis of the space they span, and the way back for coefficients.
 
-
-# -- Rows with more features than there are rows, in as many coordinates as rows -------------------
-
-
-def in_own_span(X: Any) -> tuple[Any, Callable[[FloatArray], FloatArray]]:
-    """Return rows in coordinates of what they span, and the way back for coefficients.
-
-    Coefficients across that span cost and bring nothing, so that a ridge finds the same model
-    there. Norms and products stay as they are. Rows are returned as they are where they are no
-    fewer than their features.
+    Coefficients outside that space cost and change nothing, so a ridge finds the same model. Norms
+    and products stay the same. Rows come back unchanged unless there are more features than rows.
     """
     if X.shape[0] >= X.shape[1]:
         return X, np.asarray
@@ -504,8 +464,8 @@ def in_own_span(X: Any) -> tuple[Any, Callable[[FloatArray], FloatArray]]:
         basis, coordinates = linalg.qr(X.T.astype(np.float64), mode="economic")
         return coordinates.T, lambda coef: np.asarray(basis @ coef)
     squares, vectors = linalg.eigh((X @ X.T).toarray().astype(np.float64))
-    is_there = squares > squares[-1] * len(squares) * np.finfo(np.float64).eps
-    is_there[-1] = True
-    sizes = np.sqrt(np.maximum(squares[is_there], np.finfo(np.float64).tiny))
-    vectors = vectors[:, is_there]
+    is_used = squares > squares[-1] * len(squares) * np.finfo(np.float64).eps
+    is_used[-1] = True
+    sizes = np.sqrt(np.maximum(squares[is_used], np.finfo(np.float64).tiny))
+    vectors = vectors[:, is_used]
     return vectors * sizes, lambda coef: np.asarray(X.T @ ((vectors / sizes) @ coef))
