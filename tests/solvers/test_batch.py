@@ -4,14 +4,14 @@ from scipy import sparse
 
 from sorr.objectives import RankedRangeObjective
 from sorr.solvers import trim
-from sorr.solvers.batch import Batch, Cells, Ranking, Stage, soft_lower
+from sorr.solvers.batch import Batch, Problems, Ranking, Stage, _blur_lower, _Model
 from tests.solvers.problems import classes, line, targets_for
 
 STAGES = [
     Stage(b, c)
     for b, c in zip(np.geomspace(0.5, 0.05, 12), np.geomspace(0.5, 0.01, 12), strict=True)
 ]
-HOT = [Stage(0.5, 0.5, heat) for heat in (3.0, 1.0, 0.3)]
+HOT = [Stage(0.5, 0.5, temperature) for temperature in (3.0, 1.0, 0.3)]
 
 
 def problem(loss="logistic", n=60, d=3, seed=0, **options):
@@ -57,12 +57,12 @@ def test_every_candidate_may_have_a_problem_of_its_own():
     T = some_candidates(batch, 4)
     ends, C = [(0, 60), (3, 20), (10, 11), (0, 1)], [1.0, 10.0, 100.0, 0.5]
     m, k = np.array(ends, dtype=float).T[:, :, None]
-    cells = Cells(m, k, 1 / (k - m), 1 / np.array(C))
+    problems = Problems(m, k, 1 / (k - m), 1 / np.array(C))
     expected = [
         RankedRangeObjective(X, y, m=low, k=high, C=c).value(theta)
         for (low, high), c, theta in zip(ends, C, batch.frame.original(T), strict=True)
     ]
-    np.testing.assert_allclose(batch.values(T, cells), expected, rtol=1e-12)
+    np.testing.assert_allclose(batch.values(T, problems), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["plain", "weights", "groups"])
@@ -90,8 +90,8 @@ def test_chunks_do_not_matter(monkeypatch, chunk):
     objective = problem()
     expected = Batch(objective).descend(some_candidates(Batch(objective)), STAGES)
     monkeypatch.setattr("sorr.solvers.batch._CHUNK", chunk)
-    found = Batch(objective).descend(some_candidates(Batch(objective)), STAGES)
-    np.testing.assert_allclose(found[1], expected[1], rtol=1e-9)
+    chunked = Batch(objective).descend(some_candidates(Batch(objective)), STAGES)
+    np.testing.assert_allclose(chunked[1], expected[1], rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -135,7 +135,7 @@ def blurred_end(batch, T, band):
     ranking = Ranking(losses, batch.mass, group.mass)
     reach = np.maximum(1, np.floor(band * np.minimum(k - m, group.mass - k)))
     cut = ranking.between(m, k + reach)
-    blur = soft_lower(ranking, cut, losses.ravel()[cut.at], m, k, reach, 1e-12)
+    blur = _blur_lower(ranking, cut, losses.ravel()[cut.at], m, k, reach=reach, smallest=1e-12)
     return cut, blur, losses
 
 
@@ -183,10 +183,10 @@ def test_a_search_compares_like_with_like(monkeypatch):
     search = Batch._search
     seen = []
 
-    def checked(self, raw, T, current, direction, left, cells, model, mass):
-        np.testing.assert_allclose(current, self._value(raw, T, cells, model, mass), rtol=1e-9)
-        seen.append(model.loss)
-        return search(self, raw, T, current, direction, left, cells, model, mass)
+    def checked(self, raw, T, current, direction, rows, model):
+        np.testing.assert_allclose(current, self._value(raw, T, model), rtol=1e-9)
+        seen.append(model.objective.loss)
+        return search(self, raw, T, current, direction, rows, model)
 
     monkeypatch.setattr(Batch, "_search", checked)
     for case in (objective, problem(m=6, k=30)):
@@ -211,8 +211,8 @@ def test_the_gradient_is_that_of_the_blurred_objective():
         return scale * smooth + ridge[0]
 
     raw = T @ batch.frame.rows.T
-    cells = batch.cells(1)
-    gradient, step = batch._direction(raw, T, cells, objective, None, 0.5, np.full(1, 1e-9))
+    model = _Model(batch.repeat_problem(1), objective, None)
+    gradient, step = batch._direction(raw, T, model, 0.5, np.full(1, 1e-9))
     for i in range(T.shape[1]):
         shift = np.zeros_like(T)
         shift[0, i] = 1e-5
@@ -229,12 +229,12 @@ def test_scales_offsets_and_constant_columns_do_not_matter(loss, as_sparse):
     scale, offset = np.array([1e-3, 1e3, 1.0, 50.0]), np.array([0.0, 1e4, -3.0, 0.0])
     wild = np.hstack([X * scale + (0 if as_sparse else offset), np.full((80, 1), 7.0)])
     wild = sparse.csr_array(wild) if as_sparse else wild
-    found = []
+    lowest = []
     for features in (X, wild):  # the ridge is negligible, so that both have the same minima
         batch = Batch(RankedRangeObjective(features, y, loss, m=8, k=60, C=1e12))
         T = np.zeros((1, features.shape[1] + 1))
-        found.append(batch.descend(T, STAGES * 3)[1][0])
-    assert found[1] == pytest.approx(found[0], rel=1e-3)
+        lowest.append(batch.descend(T, STAGES * 3)[1][0])
+    assert lowest[1] == pytest.approx(lowest[0], rel=1e-3)
 
 
 def test_coordinates_translate_back_and_forth():

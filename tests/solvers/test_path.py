@@ -4,7 +4,7 @@ import pytest
 from sorr.objectives import RankedRangeObjective
 from sorr.ranked import sum_ranked_range
 from sorr.solvers import find_starts, grid, solve_path, trim
-from sorr.solvers.path import _rests
+from sorr.solvers.path import _sums_below
 from tests.slow import slow
 from tests.solvers.problems import classes, line, with_sentinels
 
@@ -157,7 +157,7 @@ def test_the_sums_below_ranks_are_those_of_each_row(weighted):
     losses = rng.exponential(size=(3, 12))
     mass = rng.integers(1, 3, 12).astype(float) if weighted else None
     ends = np.array([0.0, 1.0, 5.0, 12.0])
-    found = _rests(losses, mass, ends)
+    found = _sums_below(losses, mass, ends)
     for row, sums in zip(losses, found, strict=True):
         copies = row if mass is None else np.repeat(row, mass.astype(int))
         expected = [sum_ranked_range(copies, int(end)) if end < len(copies) else 0 for end in ends]

@@ -6,7 +6,7 @@ from sorr.datasets import load_titanic
 from sorr.objectives import RankedRangeObjective, subsample
 from sorr.solvers import find_starts, trim
 from sorr.solvers.batch import Batch
-from sorr.solvers.starts import candidates, distinct
+from sorr.solvers.starts import distinct, draw_candidates
 from tests.solvers.problems import classes, line, with_sentinels
 
 
@@ -171,7 +171,7 @@ def test_progress_tells_every_start():
 def test_fits_to_a_few_rows_predict_their_classes():
     X, y = classes(100, 6)
     batch = Batch(RankedRangeObjective(X, y, m=10))
-    T = candidates(batch, 40, np.random.default_rng(0))
+    T = draw_candidates(batch, 40, np.random.default_rng(0))
     right = np.count_nonzero(y[batch.index] * (T @ batch.frame.rows.T) > 0.9, axis=1)
     assert (right[:20] >= 4).all()
 

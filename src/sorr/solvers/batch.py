@@ -1,7 +1,8 @@
 """Many candidates at once: objectives and damped Newton steps as a few products of matrices.
 
-For losses of one output and few parameters. A candidate is a row of a matrix and has ranks and a
-ridge of its own, so that a search from many starts and a grid of problems are the same thing.
+For losses with one output and few parameters. A candidate is a row of a matrix, with its own ranks
+and its own ridge: a search from many starts and a grid of problems are the same thing. The chapter
+has three parts: the Newton steps, the ranks of many candidates, and standardised coordinates.
 """
 
 from __future__ import annotations
@@ -14,28 +15,23 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from sorr._typing import FloatArray, IntArray
+from sorr._typing import BoolArray, FloatArray, IntArray
 from sorr.objectives import RankedRangeObjective
 from sorr.ranked import share_ties
 
-__all__ = [
-    "Batch",
-    "Cells",
-    "Cut",
-    "Frame",
-    "Ranking",
-    "Stage",
-    "column_scales",
-    "soft_lower",
-    "soft_top",
-]
+__all__ = ["Batch", "Problems", "Stage"]
 
 _CHUNK = 60_000  # raw predictions that are held at a time: they stay in the cache
-_STEPS = (1.0, 0.4, 0.1)
-_DAMPING = 1e-6
-_SOLVED = 1e-9
-_FLOOR = 1e-3
-_WIDE = 32  # parameters from which on Hessians are added up in single precision: they steer only
+_STEPS = (1.0, 0.4, 0.1)  # lengths that a search tries, in Newton steps
+_DAMPING = 1e-6  # smallest damping, relative to the diagonal of the Hessian
+_SOLVED = 1e-9  # relative decrease below which a candidate stays where it is
+_SMALLEST_BLUR = 1e-3  # least width of a blurred end, in typical losses
+_WIDE = 32  # parameters from which Hessians are summed in float32: they only set directions
+_ROUNDING = 1e-9  # relative differences of masses below this are rounding errors
+_MAX_LEVEL_STEPS = 40  # Newton steps for the level of a blurred end
+_FLAT = 1e-3  # spread of the middle half, relative to the whole, below which it is not a scale
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
 class Stage(NamedTuple):
@@ -44,25 +40,25 @@ class Stage(NamedTuple):
     Attributes
     ----------
     band : float
-        How far the lower cut is blurred, as a share of the ranks on its narrower side.
+        Width of the blurred lower end, as a share of the ranks on its narrower side.
     corner : float
-        How far corners of the loss are rounded, in units of the loss.
-    heat : float
-        How far the upper cut is blurred, in units of the loss. At zero, rows are dropped whole.
+        Width of rounded corners of the loss, in typical losses.
+    temperature : float
+        Width of the blurred upper end, in typical losses. At zero the end is sharp.
     """
 
     band: float
     corner: float
-    heat: float = 0.0
+    temperature: float = 0.0
 
 
-class Cells(NamedTuple):
-    """What each candidate minimises: its ends in every group, and its ridge.
+class Problems(NamedTuple):
+    """The problem of each candidate: its ranks in every group, and its ridge.
 
     Attributes
     ----------
     m, k, scale : ndarray of shape (n_candidates, n_groups)
-        The ends in mass, and how much a unit of loss between them counts.
+        The ranks in mass, and the factor of the losses between them.
     ridge : ndarray of shape (n_candidates,)
     """
 
@@ -71,35 +67,50 @@ class Cells(NamedTuple):
     scale: FloatArray
     ridge: FloatArray
 
-    def take(self, which: Any) -> Cells:
+    def take(self, which: Any) -> Problems:
         """Return the problems of some of the candidates."""
-        return Cells(*(array[which] for array in self))
+        return Problems(*(array[which] for array in self))
+
+
+class _Model(NamedTuple):
+    """What one step minimises: the problems, perhaps with a smoother loss and other masses."""
+
+    problems: Problems
+    objective: RankedRangeObjective
+    mass: FloatArray | None  # of each row, for all candidates or for each; None if all are one
+
+    def take(self, which: IntArray) -> _Model:
+        """Return the model of some of the candidates."""
+        mass = self.mass
+        if mass is not None and mass.ndim == 2:
+            mass = mass[which]
+        return self._replace(problems=self.problems.take(which), mass=mass)
 
 
 class Batch:
     """The rows of an objective for many candidates at a time.
 
-    Candidates are the rows of a matrix `T`, in standardised coordinates: `frame` translates.
+    Candidates are the rows of a matrix `T`, in the standardised coordinates of `frame`.
 
     Parameters
     ----------
     objective : RankedRangeObjective
-        Of a loss with one output that has a curvature, or a smooth neighbour which has one.
+        With a loss of one output that can be smoothed.
 
     Attributes
     ----------
     frame : Frame
-        The coordinates, and the rows in them, group after group; rows without mass are left out.
+        The coordinates and the rows in them, ordered by group; without rows of no mass.
     columns : list of slice
-        Where each group is among those rows.
+        The positions of each group among those rows.
     y, mass : ndarray of shape (n_rows,)
         Their targets and masses; no masses if all are one.
     """
 
     def __init__(self, objective: RankedRangeObjective) -> None:
         groups = objective.groups
-        every = np.arange(objective.n_samples)
-        rows = [every[group.rows] for group in groups]
+        all_rows = np.arange(objective.n_samples)
+        rows = [all_rows[group.rows] for group in groups]
         if groups.weight is not None:
             rows = [index[groups.weight[index] > 0] for index in rows]
         ends = np.cumsum([0, *map(len, rows)]).tolist()
@@ -122,68 +133,82 @@ class Batch:
         self._chunk = max(1, _CHUNK // len(self.y))
         self._targets = np.tile(self.y, self._chunk)
 
-    def cells(self, n_candidates: int) -> Cells:
-        """Return the problem of the objective, once for each candidate."""
+    def repeat_problem(self, n_candidates: int) -> Problems:
+        """Return the problem of the objective once for each candidate."""
         m, k, scale = np.repeat(self._ends[:, None, :], n_candidates, axis=1)
-        return Cells(m, k, scale, np.full(n_candidates, 1 / self.objective.C))
+        return Problems(m, k, scale, np.full(n_candidates, 1 / self.objective.C))
 
-    def values(self, T: FloatArray, cells: Cells | None = None) -> FloatArray:
-        """Return the objective of each candidate, exactly; by default of the same problem."""
-        cells = self.cells(len(T)) if cells is None else cells
+    def values(self, T: FloatArray, problems: Problems | None = None) -> FloatArray:
+        """Return the objective of each candidate, by default all for the same problem."""
+        problems = self.repeat_problem(len(T)) if problems is None else problems
         values = np.empty(len(T))
-        for some in self.chunks(len(T)):
-            raw = T[some] @ self.frame.rows.T
-            values[some] = self._value(raw, T[some], cells.take(some), self.objective, self.mass)
+        for chunk in self.chunks(len(T)):
+            raw = T[chunk] @ self.frame.rows.T
+            model = _Model(problems.take(chunk), self.objective, self.mass)
+            values[chunk] = self._value(raw, T[chunk], model)
         return values
 
     def descend(
-        self, T: FloatArray, stages: Sequence[Stage], cells: Cells | None = None
+        self, T: FloatArray, stages: Sequence[Stage], problems: Problems | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Take a step for each stage, and return the best candidates met and their objectives.
+        """Take a step for each stage; return the best point of each candidate and its objective.
 
-        None is worse than the one it came from. By default all have the same problem.
+        No candidate gets worse. By default all have the same problem.
         """
-        cells = self.cells(len(T)) if cells is None else cells
+        problems = self.repeat_problem(len(T)) if problems is None else problems
         best, values = np.array(T, dtype=np.float64), np.empty(len(T))
-        for some in self.chunks(len(T)):
-            best[some], values[some] = self._run(best[some], cells.take(some), stages)
+        for chunk in self.chunks(len(T)):
+            best[chunk], values[chunk] = self._run(best[chunk], problems.take(chunk), stages)
         return best, values
 
-    def losses(self, raw: FloatArray, model: RankedRangeObjective) -> FloatArray:
+    def losses(self, raw: FloatArray, objective: RankedRangeObjective) -> FloatArray:
         """Return the losses at the raw predictions of a chunk of candidates."""
-        return model.loss.value(self._targets[: raw.size], raw.ravel()).reshape(raw.shape)
+        return objective.loss.value(self._targets[: raw.size], raw.ravel()).reshape(raw.shape)
 
     def chunks(self, n_candidates: int) -> list[slice]:
-        """Return the candidates in portions that are worked on together."""
+        """Return slices of candidates that are computed together."""
         return [slice(i, i + self._chunk) for i in range(0, n_candidates, self._chunk)]
 
     def _run(
-        self, T: FloatArray, cells: Cells, stages: Sequence[Stage]
+        self, T: FloatArray, problems: Problems, stages: Sequence[Stage]
     ) -> tuple[FloatArray, FloatArray]:
+        """Take the steps of `descend` for one chunk."""
         raw, damping = T @ self.frame.rows.T, np.full(len(T), _DAMPING)
-        current = self._value(raw, T, cells, self.objective, self.mass)
-        best, lowest, stale = T.copy(), current.copy(), False
+        exact = _Model(problems, self.objective, self.mass)
+        current = self._value(raw, T, exact)
+        best, lowest, is_stale = T.copy(), current.copy(), False
         for stage in stages:
-            model, problem, mass = self.objective, cells, self.mass
-            if not model.loss.has_curvature:
-                model = model.smoothed(stage.corner * self.frame.unit)
-            if stage.heat:
-                problem, mass = self._heated(raw, cells, model, stage.heat * self.frame.unit)
-            differs = stage.heat > 0 or model is not self.objective
-            if differs or stale:
-                current = self._value(raw, T, problem, model, mass)
-            stale = differs
-            gradient, step = self._direction(raw, T, problem, model, mass, stage.band, damping)
-            left = np.flatnonzero(-np.einsum("sd,sd->s", gradient, step) > _SOLVED * current)
-            left = self._search(raw, T, current, step, left, problem, model, mass)
+            model = self._smooth(raw, exact, stage)
+            differs = model is not exact
+            if differs or is_stale:
+                current = self._value(raw, T, model)
+            is_stale = differs
+            gradient, step = self._direction(raw, T, model, stage.band, damping)
+            open_rows = np.flatnonzero(-np.einsum("sd,sd->s", gradient, step) > _SOLVED * current)
+            stuck = self._search(raw, T, current, step, open_rows, model)
             damping = np.maximum(damping / 10, _DAMPING)
-            damping[left] *= 1000
-            if stage.heat and stage is not stages[-1]:
-                continue  # far from the objective yet
-            value = self._value(raw, T, cells, self.objective, self.mass) if differs else current
+            damping[stuck] *= 1000
+            if stage.temperature and stage is not stages[-1]:
+                continue  # still far from the objective
+            value = self._value(raw, T, exact) if differs else current
             better = value < lowest
             best[better], lowest[better] = T[better], value[better]
         return best, lowest
+
+    def _smooth(self, raw: FloatArray, exact: _Model, stage: Stage) -> _Model:
+        """Return the model of a stage: corners rounded, the upper end blurred."""
+        model, problems, unit = exact, exact.problems, self.frame.unit
+        if not self.objective.loss.has_curvature:
+            model = model._replace(objective=self.objective.smoothed(stage.corner * unit))
+        if not stage.temperature:
+            return model
+        losses = self.losses(raw, model.objective)
+        mass, width = np.empty_like(raw), stage.temperature * unit
+        for g, columns in enumerate(self.columns):
+            group_mass = None if self.mass is None else self.mass[columns]
+            mass[:, columns] = _blur_top(losses[:, columns], group_mass, problems.m[:, g], width)
+        problems = problems._replace(m=np.zeros_like(problems.m), k=problems.k - problems.m)
+        return model._replace(problems=problems, mass=mass)
 
     def _search(
         self,
@@ -191,49 +216,39 @@ class Batch:
         T: FloatArray,
         current: FloatArray,
         direction: FloatArray,
-        left: IntArray,
-        cells: Cells,
-        model: RankedRangeObjective,
-        mass: FloatArray | None,
+        rows: IntArray,
+        model: _Model,
     ) -> IntArray:
-        """Move some candidates by the first step that helps each; return which none has helped."""
-        push = direction @ self.frame.rows.T
+        """Move some candidates by the first step that helps each; return those none has helped.
+
+        `raw`, `T` and `current` are changed in place.
+        """
+        raw_direction = direction @ self.frame.rows.T
         for step in _STEPS:
-            if not left.size:
+            if not rows.size:
                 break
-            trial, there = T[left] + step * direction[left], raw[left] + step * push[left]
-            own = mass[left] if mass is not None and mass.ndim == 2 else mass
-            value = self._value(there, trial, cells.take(left), model, own)
-            better = value < current[left]
-            moved = left[better]
-            T[moved], raw[moved], current[moved] = trial[better], there[better], value[better]
-            left = left[~better]
-        return left
+            trial = T[rows] + step * direction[rows]
+            raw_trial = raw[rows] + step * raw_direction[rows]
+            value = self._value(raw_trial, trial, model.take(rows))
+            better = value < current[rows]
+            moved = rows[better]
+            T[moved], raw[moved], current[moved] = trial[better], raw_trial[better], value[better]
+            rows = rows[~better]
+        return rows
 
-    def _heated(
-        self, raw: FloatArray, cells: Cells, model: RankedRangeObjective, heat: float
-    ) -> tuple[Cells, FloatArray]:
-        """Return the problem without the top m, blurred: masses of each candidate, and ranks."""
-        losses = self.losses(raw, model)
-        mass = np.empty_like(raw)
-        for g, columns in enumerate(self.columns):
-            held = None if self.mass is None else self.mass[columns]
-            mass[:, columns] = soft_top(losses[:, columns], held, cells.m[:, g], heat)
-        return cells._replace(m=np.zeros_like(cells.m), k=cells.k - cells.m), mass
-
-    def _rankings(
-        self, raw: FloatArray, model: RankedRangeObjective, mass: FloatArray | None
-    ) -> Iterator[tuple[int, Ranking]]:
-        order = model.loss.order(self._targets[: raw.size], raw.ravel()).reshape(raw.shape)
+    def _rankings(self, raw: FloatArray, model: _Model) -> Iterator[tuple[int, Ranking]]:
+        """Yield the number of each group and the ranking of its rows."""
+        loss, mass = model.objective.loss, model.mass
+        order = loss.order(self._targets[: raw.size], raw.ravel()).reshape(raw.shape)
         for g, columns in enumerate(self.columns):
             if mass is None:
                 yield g, Ranking(order[:, columns], None, self._totals[g])
             else:
-                held = mass[..., columns]
-                yield g, Ranking(order[:, columns], held, held.sum(axis=-1))
+                group_mass = mass[..., columns]
+                yield g, Ranking(order[:, columns], group_mass, group_mass.sum(axis=-1))
 
     def _positions(self, cut: Cut, g: int) -> IntArray:
-        """Return where the entries of a cut through a group are among all raw predictions."""
+        """Return the positions of the entries of a cut of one group among all raw predictions."""
         columns, n = self.columns[g], len(self.y)
         width = columns.stop - columns.start
         if width == n:
@@ -241,56 +256,48 @@ class Batch:
         skipped = np.arange(len(cut.counts)) * (n - width) + columns.start
         return np.asarray(cut.at + cut.each(skipped))
 
-    def _value(
-        self,
-        raw: FloatArray,
-        T: FloatArray,
-        cells: Cells,
-        model: RankedRangeObjective,
-        mass: FloatArray | None,
-    ) -> FloatArray:
+    def _value(self, raw: FloatArray, T: FloatArray, model: _Model) -> FloatArray:
         """Return the objective of each candidate, given its raw predictions."""
-        total = cells.ridge / 2 * (np.square(T) @ self.frame.penalty)
-        for g, ranking in self._rankings(raw, model, mass):
-            cut = ranking.between(cells.m[:, g], cells.k[:, g])
+        problems, loss = model.problems, model.objective.loss
+        total = problems.ridge / 2 * (np.square(T) @ self.frame.penalty)
+        for g, ranking in self._rankings(raw, model):
+            cut = ranking.between(problems.m[:, g], problems.k[:, g])
             at = self._positions(cut, g)
-            losses = model.loss.value(self._targets[at], raw.ravel()[at])
-            total += cells.scale[:, g] * cut.sums(cut.share * losses)
+            losses = loss.value(self._targets[at], raw.ravel()[at])
+            total += problems.scale[:, g] * cut.sums(cut.share * losses)
         return total
 
     def _direction(
         self,
         raw: FloatArray,
         T: FloatArray,
-        cells: Cells,
-        model: RankedRangeObjective,
-        mass: FloatArray | None,
+        model: _Model,
         band: float,
         damping: FloatArray,
     ) -> tuple[FloatArray, FloatArray]:
         r"""Return a gradient and a Newton direction of each candidate, for the rows it keeps now.
 
-        With the end at rank k blurred, the weights of the rows near it move with their losses:
-        that adds :math:`\frac{1}{2h}` times the scatter of their gradients to the Hessian.
+        If the end at rank k is blurred, the weights of the rows near it change with their losses.
+        This adds :math:`\frac{1}{2h}` times the scatter of their gradients to the Hessian.
         """
         size, D = T.shape
-        A, loss = self.frame.rows, model.loss
+        A, loss, problems = self.frame.rows, model.objective.loss, model.problems
         pull, bend = np.zeros(raw.size), np.zeros(raw.size)
         hessian = np.zeros((size, D, D))
-        for g, ranking in self._rankings(raw, model, mass):
-            m, k, scale = cells.m[:, g], cells.k[:, g], cells.scale[:, g]
+        for g, ranking in self._rankings(raw, model):
+            m, k, scale = problems.m[:, g], problems.k[:, g], problems.scale[:, g]
             reach = np.maximum(1, np.floor(band * np.minimum(k - m, ranking.total - k)))
-            whole = bool(ranking.is_whole(k).all())
-            cut = ranking.between(m, k if whole else k + reach)
+            keeps_all = bool(ranking.is_last(k).all())
+            cut = ranking.between(m, k if keeps_all else k + reach)
             at = self._positions(cut, g)
             y, f = self._targets[at], raw.ravel()[at]
             slope, curvature = loss.gradient(y, f), loss.curvature(y, f)
-            if whole:
+            if keeps_all:
                 weight = cut.each(scale) * cut.share
                 pull[at], bend[at] = weight * slope, weight * curvature
                 continue
-            floor = _FLOOR * self.frame.unit
-            blur = soft_lower(ranking, cut, loss.value(y, f), m, k, reach, floor)
+            smallest = _SMALLEST_BLUR * self.frame.unit
+            blur = _blur_lower(ranking, cut, loss.value(y, f), m, k, reach=reach, smallest=smallest)
             weight, stiff = cut.each(scale) * blur.weight, scale / (2 * blur.width)
             drift = blur.edge * slope
             edge = np.zeros(raw.size)
@@ -303,7 +310,7 @@ class Batch:
         flat = bend.reshape(raw.shape).astype(self._outer.dtype) @ self._outer
         hessian[:, self._upper[0], self._upper[1]] += flat
         hessian[:, self._lower[0], self._lower[1]] += flat[:, self._below]
-        ridge = cells.ridge[:, None] * self.frame.penalty
+        ridge = problems.ridge[:, None] * self.frame.penalty
         diagonal = np.einsum("sii->si", hessian)
         diagonal += ridge
         diagonal += damping[:, None] * (diagonal + diagonal.mean(axis=1, keepdims=True)) + 1e-12
@@ -312,26 +319,20 @@ class Batch:
         return gradient, np.where(np.isfinite(direction), direction, 0.0)
 
 
-# -- Where many candidates cut their sorted losses, each at ranks of its own: sharply, or blurred --
-
-
-T = TypeVar("T", bound=np.generic)
-
-_ROUNDING = 1e-9
-_ITERATIONS = 40
+# -- The ranks of many candidates: ends that are sharp or blurred ----------------------------------
 
 
 class Cut(NamedTuple):
-    """The entries of a matrix that lie in a range of ranks, candidate by candidate.
+    """The entries of a matrix that are in a range of ranks, for each candidate.
 
     Attributes
     ----------
     at : ndarray of int
         Their positions in the flattened matrix, in ascending order.
     share : ndarray
-        The mass each of them has within the range; ties share equally.
+        The mass of each entry within the range; tied entries have equal parts.
     counts : ndarray of int
-        How many entries each candidate has: no candidate has none.
+        The number of entries of each candidate, at least one.
     """
 
     at: IntArray
@@ -343,16 +344,16 @@ class Cut(NamedTuple):
         return np.add.reduceat(values, _starts(self.counts))
 
     def lowest(self, values: FloatArray) -> FloatArray:
-        """Return the lowest of the values of each candidate."""
+        """Return the lowest value of each candidate."""
         return np.minimum.reduceat(values, _starts(self.counts))
 
-    def each(self, values: npt.NDArray[T]) -> npt.NDArray[T]:
-        """Return values of the candidates as values of their entries."""
+    def each(self, values: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
+        """Repeat the value of each candidate for all of its entries."""
         return np.repeat(values, self.counts)
 
 
 class Ranking:
-    """The rows of a matrix, each sorted by itself.
+    """The rows of a matrix, each sorted.
 
     Parameters
     ----------
@@ -368,7 +369,7 @@ class Ranking:
         self, order: FloatArray, mass: FloatArray | None, total: FloatArray | float
     ) -> None:
         self.order, self.mass, self.total = order, mass, total
-        self._every = np.arange(len(order))
+        self._candidates = np.arange(len(order))
         if mass is None:
             self._sorted = np.sort(order, axis=1)
         else:
@@ -378,23 +379,23 @@ class Ranking:
             self._passed = np.cumsum(np.take_along_axis(self.mass, descending, axis=1), axis=1)
 
     def at(self, rank: FloatArray) -> FloatArray:
-        """Return the number at a rank of each candidate: infinite above the first and the last."""
+        """Return the number at a rank of each candidate: infinity at rank 0, -inf at the last."""
         n = self.order.shape[1]
         if self.mass is None:
             position = np.ceil(rank).astype(np.intp)
         else:
             position = 1 + (self._passed < (rank * (1 - 1e-12))[:, None]).sum(axis=1)
-        found = self._sorted[self._every, n - np.clip(position, 1, n)]
-        found = np.where(rank > 0, found, np.inf)
-        return np.where(self.is_whole(rank), -np.inf, found)
+        number = self._sorted[self._candidates, n - np.clip(position, 1, n)]
+        number = np.where(rank > 0, number, np.inf)
+        return np.where(self.is_last(rank), -np.inf, number)
 
     def _after(self, m: FloatArray) -> FloatArray:
-        """Return the first number that is not wholly above a rank, where entries have mass one."""
+        """Return the first number not entirely above a rank, if entries have mass one."""
         n = self.order.shape[1]
-        return np.asarray(self._sorted[self._every, n - 1 - np.floor(m).astype(np.intp)])
+        return np.asarray(self._sorted[self._candidates, n - 1 - np.floor(m).astype(np.intp)])
 
-    def is_whole(self, rank: FloatArray) -> npt.NDArray[np.bool_]:
-        """Tell which candidates have nothing below a rank."""
+    def is_last(self, rank: FloatArray) -> BoolArray:
+        """Return which candidates have nothing below a rank."""
         return np.asarray(rank >= self.total * (1 - _ROUNDING))
 
     def between(self, m: FloatArray, k: FloatArray) -> Cut:
@@ -407,37 +408,35 @@ class Ranking:
             return cut
         share = cut.share if self.mass is None else self.mass.ravel()[at]
         order = self.order.ravel()[at]
-        for end in (upper, np.where(lower == upper, np.nan, lower)):  # one block has one share
+        for end in (upper, np.where(lower == upper, np.nan, lower)):  # a block counts once
             tied = np.flatnonzero(order == cut.each(end))
             share[tied] *= cut.each(self._inside(end, m, k))[tied]
-        held = share > 0
-        return Cut(at[held], share[held], self._counts(at[held]))
+        counts = share > 0
+        return Cut(at[counts], share[counts], self._counts(at[counts]))
 
     def _counts(self, at: IntArray) -> IntArray:
-        starts = np.searchsorted(at, self._every * self.order.shape[1])
+        starts = np.searchsorted(at, self._candidates * self.order.shape[1])
         return np.asarray(np.diff(starts, append=len(at)))
 
     def _inside(self, end: FloatArray, m: FloatArray, k: FloatArray) -> FloatArray:
-        """Return which part of the entries tied at that number lies within the range."""
-        above, level = self.order > end[:, None], self.order == end[:, None]
+        """Return which part of the entries tied at that number is within the range."""
+        larger, tied = self.order > end[:, None], self.order == end[:, None]
         if self.mass is None:
-            first, size = above.sum(axis=1), level.sum(axis=1)
-        else:
-            first, size = (self.mass * above).sum(axis=1), (self.mass * level).sum(axis=1)
-        return share_ties(first, size, m, k)
+            return share_ties(larger.sum(axis=1), tied.sum(axis=1), m, k)
+        return share_ties((self.mass * larger).sum(axis=1), (self.mass * tied).sum(axis=1), m, k)
 
 
-class Blur(NamedTuple):
+class _Blur(NamedTuple):
     """A range with a blurred lower end.
 
     Attributes
     ----------
     weight : ndarray
-        The mass of each entry of a cut that counts.
+        The weight of each entry of a cut.
     edge : ndarray
-        The mass of each entry by which its weight can change: zero but for those near the end.
+        The mass of each entry near the end, where weights change; zero elsewhere.
     width : ndarray
-        Of each candidate: within plus and minus that many losses the weight falls to zero.
+        For each candidate: the weight falls to zero within plus and minus this loss.
     """
 
     weight: FloatArray
@@ -445,15 +444,16 @@ class Blur(NamedTuple):
     width: FloatArray
 
 
-def soft_lower(
+def _blur_lower(
     ranking: Ranking,
     cut: Cut,
     losses: FloatArray,
     m: FloatArray,
     k: FloatArray,
+    *,
     reach: FloatArray,
-    floor: float,
-) -> Blur:
+    smallest: float,
+) -> _Blur:
     r"""Blur the end of a range at rank k over about `reach` ranks on both sides.
 
     The weights maximise :math:`\sum_i v_i s_i - h u_i (v_i / u_i - 1/2)^2` over
@@ -461,49 +461,51 @@ def soft_lower(
 
     .. math:: v_i = u_i \operatorname{clip}(1/2 + (s_i - \lambda) / 2h, 0, 1).
 
-    The cut holds the ranks m + 1 to k + reach, and `u` is its share. The width h is such that no
-    entry below the cut would get a weight, unless that is less than the floor, as it is where
-    all losses tie. A loss of zero counts nothing, so it gets no weight, and the sum may be less.
+    The cut holds the ranks m + 1 to k + reach, and `u` is its share. The width h is so small that
+    no entry below the cut gets a weight, but at least `smallest`, which matters if all losses tie.
+    Losses of zero get no weight, because they do not matter; so the sum may be less.
     """
     order = ranking.order.ravel()[cut.at]
     at_k, above = (
         cut.lowest(np.where(order >= cut.each(ranking.at(rank)), losses, np.inf))
         for rank in (k, k - reach)
     )
-    below = np.where(ranking.is_whole(k + reach), -np.inf, cut.lowest(losses))
+    below = np.where(ranking.is_last(k + reach), -np.inf, cut.lowest(losses))
     width = np.minimum(above - at_k, at_k - below) / 2
-    width = np.where(np.isfinite(width), np.maximum(width, floor), floor)
+    width = np.where(np.isfinite(width), np.maximum(width, smallest), smallest)
     weight, edge = np.where(losses > 0, cut.share, 0.0), np.zeros_like(losses)
-    blurred = ~ranking.is_whole(k) & (cut.sums(weight) > k - m)
+    blurred = ~ranking.is_last(k) & (cut.sums(weight) > k - m)
     distance = losses - cut.each(np.where(blurred, at_k, -np.inf))
     near = np.flatnonzero(np.abs(distance) < cut.each(2 * width))
     if near.size:
-        some = np.flatnonzero(blurred)
+        rows = np.flatnonzero(blurred)
         share = weight[near]
         weight[distance < 0] = 0.0
         weight[near] = 0.0
-        target, width_here = (k - m - cut.sums(weight))[some], 2 * width[some]
-        row = cut.each(np.arange(len(k)))[near]
-        counts = np.diff(np.searchsorted(row, some), append=len(row))
-        bracket = (-width_here - at_k[some], -width_here / 2, np.zeros(len(some)))
-        part = _parts(distance[near], share, counts, target, bracket, width_here)
+        target, full_width = (k - m - cut.sums(weight))[rows], 2 * width[rows]
+        row_of_near = cut.each(np.arange(len(k)))[near]
+        counts = np.diff(np.searchsorted(row_of_near, rows), append=len(row_of_near))
+        bracket = (-full_width - at_k[rows], -full_width / 2, np.zeros(len(rows)))
+        part = _parts(distance[near], share, counts, target, bracket=bracket, width=full_width)
         weight[near], edge[near] = share * part, share * ((part > 0) & (part < 1))
-    return Blur(weight, edge, width)
+    return _Blur(weight, edge, width)
 
 
-def soft_top(losses: FloatArray, mass: FloatArray | None, m: FloatArray, heat: float) -> FloatArray:
-    r"""Return what is left of each entry when a mass of m is dropped from the top, blurred.
+def _blur_top(
+    losses: FloatArray, mass: FloatArray | None, m: FloatArray, temperature: float
+) -> FloatArray:
+    r"""Return the remaining mass of each entry if a mass of m is dropped at a blurred upper end.
 
     The dropped parts are :math:`\operatorname{clip}((s_i - \lambda) / \tau, 0, 1)`.
     """
     size, n = losses.shape
-    held = np.broadcast_to(1.0 if mass is None else mass, losses.shape)
+    masses = np.broadcast_to(1.0 if mass is None else mass, losses.shape)
     end = Ranking(losses, mass, np.inf).at(m)
     high = np.where(m > 0, end, losses.max(axis=1))
-    bracket, width = (high - heat, high - heat / 2, high), np.full(size, heat)
+    bracket, width = (high - temperature, high - temperature / 2, high), np.full(size, temperature)
     counts = np.full(size, n)
-    dropped = _parts(losses.ravel(), held.ravel(), counts, m, bracket, width)
-    return np.asarray(held * (1 - dropped.reshape(losses.shape)))
+    dropped = _parts(losses.ravel(), masses.ravel(), counts, m, bracket=bracket, width=width)
+    return np.asarray(masses * (1 - dropped.reshape(losses.shape)))
 
 
 def _parts(
@@ -511,18 +513,19 @@ def _parts(
     mass: FloatArray,
     counts: IntArray,
     target: FloatArray,
+    *,
     bracket: tuple[FloatArray, FloatArray, FloatArray],
     width: FloatArray,
 ) -> FloatArray:
     """Return parts ``clip((values - level) / width, 0, 1)`` whose mass is the target in each row.
 
-    Newton's method for the level of each row, from the middle one of three that bracket it, on a
-    piecewise linear, falling function; where it leaves the bracket, that is halved.
+    Newton's method for the level of each row, on a piecewise linear, decreasing function. The
+    bracket gives a lower end, the start and an upper end; a step outside halves it instead.
     """
     starts = _starts(counts)
     values = values / np.repeat(width, counts)
     low, level, high = (end / width for end in bracket)
-    for _ in range(_ITERATIONS):
+    for _ in range(_MAX_LEVEL_STEPS):
         part = np.clip(values - np.repeat(level, counts), 0.0, 1.0)
         excess = np.add.reduceat(mass * part, starts) - target
         done = np.abs(excess) <= _ROUNDING * np.maximum(target, 1)
@@ -542,29 +545,26 @@ def _starts(counts: IntArray) -> IntArray:
     return np.cumsum(counts) - counts
 
 
-# -- Standardised coordinates: columns of like size, and what a usual loss and target measure ------
-
-
-_FLAT = 1e-3
+# -- Standardised coordinates ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Frame:
     """The rows of an objective in standardised coordinates.
 
-    Columns are divided by a robust scale, and centred if there is an intercept to make up for it.
-    The objective stays what it was: its ridge is that of the original coefficients.
+    Columns are divided by a robust scale, and centred if there is an intercept. The objective
+    does not change: its ridge is that of the original coefficients.
 
     Attributes
     ----------
     rows : ndarray of shape (n_rows, n_parameters)
         The standardised columns, then the column of ones if there is an intercept.
     penalty : ndarray of shape (n_parameters,)
-        How much the square of each standardised coefficient counts in the ridge.
+        The factor of the square of each standardised coefficient in the ridge.
     level, reach : float
-        The middle and the spread of targets that are numbers: zero and one if they are classes.
+        The middle and the spread of numeric targets; zero and one for classes.
     unit : float
-        The size of a usual loss, by which smoothing is measured.
+        A typical loss, the unit of smoothing widths.
     """
 
     rows: FloatArray
@@ -576,12 +576,12 @@ class Frame:
     unit: float
 
     @classmethod
-    def of(cls, objective: RankedRangeObjective, index: npt.NDArray[np.intp]) -> Frame:
+    def of(cls, objective: RankedRangeObjective, index: IntArray) -> Frame:
         """Return the frame of some of the rows of an objective with one output."""
         design, y = objective.design, objective.y[index]
         X = design.take(index).X
         X = np.asarray(X.toarray() if design.is_sparse else X, dtype=np.float64)
-        centre, spread = column_scales(X, centred=design.intercept)
+        centre, spread = _column_scales(X, centred=design.intercept)
         rows = (X - centre) / spread
         penalty = spread**-2.0
         if design.intercept:
@@ -590,21 +590,21 @@ class Frame:
         level, reach = 0.0, 1.0
         if objective.class_of_row is None:
             level, reach = _middle(y)
-        usual = objective.loss.value(y, np.full(len(y), level))
-        unit = float(np.median(usual))
-        if unit == 0 and usual.any():  # most targets are the same
-            unit = float(np.median(usual[usual > 0]))
+        losses = objective.loss.value(y, np.full(len(y), level))
+        unit = float(np.median(losses))
+        if unit == 0 and losses.any():  # most targets are the same
+            unit = float(np.median(losses[losses > 0]))
         unit = unit or 1.0
         return cls(rows, centre, spread, penalty, level, reach, unit)
 
     def constant(self, size: int) -> FloatArray:
-        """Return candidates which predict the middle of the targets everywhere, or zero."""
+        """Return candidates that predict the middle of the targets for all rows, or zero."""
         T = np.zeros((size, self.rows.shape[1]))
         T[:, len(self.spread) :] = self.level
         return T
 
     def standardised(self, theta: FloatArray) -> FloatArray:
-        """Return parameters of the objective in these coordinates; the last axis holds them."""
+        """Return parameters of the objective, along the last axis, in these coordinates."""
         T = np.array(theta, dtype=np.float64)
         d = len(self.spread)
         T[..., d:] += (T[..., :d] @ self.centre)[..., None]
@@ -612,7 +612,7 @@ class Frame:
         return T
 
     def original(self, T: FloatArray) -> FloatArray:
-        """Return standardised parameters as those of the objective."""
+        """Return standardised parameters in the coordinates of the objective."""
         theta = np.array(T, dtype=np.float64)
         d = len(self.spread)
         theta[..., :d] /= self.spread
@@ -620,11 +620,11 @@ class Frame:
         return theta
 
 
-def column_scales(X: FloatArray, *, centred: bool) -> tuple[FloatArray, FloatArray]:
-    """Return a centre and a positive scale of each column, which a few wild rows do not move.
+def _column_scales(X: FloatArray, *, centred: bool) -> tuple[FloatArray, FloatArray]:
+    """Return a centre and a positive scale of each column, robust to outliers.
 
-    The scale is that of the middle half, unless most of a column is constant: then it is the
-    standard deviation. A constant column has scale one.
+    The scale is that of the middle half, or the standard deviation if most of a column is
+    constant. A constant column has scale one.
     """
     low, middle, high = np.quantile(X, [0.25, 0.5, 0.75], axis=0)
     centre = middle if centred else np.zeros_like(middle)
@@ -638,10 +638,10 @@ def column_scales(X: FloatArray, *, centred: bool) -> tuple[FloatArray, FloatArr
 
 
 def _middle(y: FloatArray) -> tuple[float, float]:
-    """Return the middle and a positive spread of targets, which wild rows do not move.
+    """Return the middle and a positive spread of the targets, robust to outliers.
 
-    The spread is that of the middle half, or of the middle nine tenths where that is nearly
-    constant, or the median distance of the targets that differ from the middle.
+    The spread is that of the middle half. If this is nearly constant, it is that of the middle
+    nine tenths, or the median distance of the targets that differ from the middle.
     """
     ends = np.quantile(y, [0.05, 0.25, 0.5, 0.75, 0.95])
     level, half, most = float(ends[2]), float(ends[3] - ends[1]), float(ends[4] - ends[0])
