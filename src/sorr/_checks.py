@@ -24,6 +24,7 @@ __all__ = [
     "as_label_count",
     "as_masses",
     "as_seed",
+    "as_vector",
     "as_whole_seed",
     "check_binary",
     "check_choice",
@@ -222,8 +223,23 @@ def classes_of(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IntArray]:
     return classes, np.searchsorted(classes, y)
 
 
-def class_index(labels: npt.NDArray[Any], classes: npt.NDArray[Any], name: str = "y") -> IntArray:
-    """Return the position of each label among the classes of a fit.
+def as_vector(name: str, y: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Return one class for each row, without NaN."""
+    array = np.asarray(y)
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"{name} has shape {array.shape}; needed one class for each row")
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        raise ValueError(f"{name} holds NaN; needed one class for each row")
+    return array
+
+
+def class_index(
+    labels: npt.NDArray[Any],
+    classes: npt.NDArray[Any],
+    name: str = "y",
+    member: str = "a class of the fit",
+) -> IntArray:
+    """Return the position of each label among the classes of a fit, or other ones.
 
     Examples
     --------
@@ -231,12 +247,14 @@ def class_index(labels: npt.NDArray[Any], classes: npt.NDArray[Any], name: str =
     array([0, 1, 0])
     """
     position = {known: j for j, known in enumerate(classes.tolist())}
+    if len(position) < len(classes):
+        raise ValueError("classes holds a class more than once; needed each of them once")
     strangers = [label for label in labels.tolist() if label not in position]
     if strangers:
         listed = ", ".join(map(repr, list(position)[:_MAX_LISTED]))
         rest = f" and {len(position) - _MAX_LISTED} more" if len(position) > _MAX_LISTED else ""
         raise ValueError(
-            f"{name} holds {strangers[0]!r}, which is not a class of the fit; needed classes among "
+            f"{name} holds {strangers[0]!r}, which is not {member}; needed classes among "
             f"{listed}{rest}"
         )
     return np.array([position[label] for label in labels.tolist()], dtype=np.intp)

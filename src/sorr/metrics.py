@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sorr._checks import as_indicator, as_label_count, as_masses
+from sorr._checks import as_indicator, as_label_count, as_masses, as_vector, class_index
 from sorr._typing import BoolArray, FloatArray, IntArray
 from sorr.losses import is_top
 
@@ -58,7 +58,7 @@ def topk_accuracy(
     >>> topk_accuracy(["a", "b", "c"], [[3, 2, 1], [3, 2, 1], [3, 2, 1]], ks=[1, 2])
     array([0.33333333, 0.66666667])
     """
-    labels, scores = _as_vector("y_true", y_true), _as_scores(scores, may_be_flat=True)
+    labels, scores = as_vector("y_true", y_true), _as_scores(scores, may_be_flat=True)
     if scores.ndim == 1:
         scores = np.stack([np.zeros(len(scores)), scores], axis=1)
     names, index = _as_classes(labels, classes)
@@ -110,7 +110,7 @@ def class_wise_error(
     >>> class_wise_error([2, 2, 7, 7], [2, 7, 7, 7])
     array([0.5, 0. ])
     """
-    labels, predicted = _as_vector("y_true", y_true), _as_vector("y_pred", y_pred)
+    labels, predicted = as_vector("y_true", y_true), as_vector("y_pred", y_pred)
     _check_shapes("y_pred", predicted.shape, labels.shape)
     if _holds_strings(labels) != _holds_strings(predicted):
         raise TypeError(
@@ -255,16 +255,6 @@ def _as_scores(scores: npt.ArrayLike, may_be_flat: bool = False) -> FloatArray:
     return array
 
 
-def _as_vector(name: str, y: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Return one class for each row."""
-    array = np.asarray(y)
-    if array.ndim != 1 or array.size == 0:
-        raise ValueError(f"{name} has shape {array.shape}; needed one class for each row")
-    if array.dtype.kind == "f" and np.isnan(array).any():
-        raise ValueError(f"{name} holds NaN; needed one class for each row")
-    return array
-
-
 def _as_classes(
     labels: npt.NDArray[Any], classes: npt.ArrayLike | None
 ) -> tuple[npt.NDArray[Any], IntArray]:
@@ -272,17 +262,8 @@ def _as_classes(
     present, index = np.unique(labels, return_inverse=True)
     if classes is None:
         return present, index
-    names = _as_vector("classes", classes)
-    position = {name: j for j, name in enumerate(names.tolist())}
-    if len(position) < len(names):
-        raise ValueError("classes holds a class more than once; needed each of them once")
-    for name in present.tolist():
-        if name not in position:
-            raise ValueError(
-                f"y_true holds {name!r}, which is none of the classes; needed some of "
-                f"{', '.join(map(repr, position))}"
-            )
-    return names, np.array([position[name] for name in present.tolist()], dtype=np.intp)[index]
+    names = as_vector("classes", classes)
+    return names, class_index(present, names, "y_true", "one of classes")[index]
 
 
 def _check_shapes(name: str, shape: tuple[int, ...], truth: tuple[int, ...]) -> None:

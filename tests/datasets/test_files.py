@@ -14,9 +14,9 @@ from hypothesis.extra.numpy import arrays
 from sorr.datasets.catalogue import Part
 from sorr.datasets.files import (
     cache_folder,
-    check,
+    check_array,
+    data_folders,
     find_file,
-    folders,
     keep_file,
     read_arff,
     read_csv,
@@ -50,7 +50,7 @@ def test_the_folder_given_comes_before_the_environment_and_the_cache(tmp_path, m
         path = put(folder)
         assert find_file(PART, given) == path
     assert find_file(PART, None) == named / "small.csv"
-    assert folders(given) == [given, named, cache]
+    assert data_folders(given) == [given, named, cache]
 
 
 def test_a_compressed_file_comes_before_the_plain_one(cache):
@@ -61,7 +61,7 @@ def test_a_compressed_file_comes_before_the_plain_one(cache):
 
 
 def test_a_folder_that_is_given_has_to_be_there(tmp_path):
-    with pytest.raises(NotADirectoryError, match=r"absent' is no folder; needed"):
+    with pytest.raises(NotADirectoryError, match=r"absent' is not a folder; needed"):
         find_file(PART, tmp_path / "absent")
 
 
@@ -112,9 +112,9 @@ def test_a_damaged_file_is_refused_by_name_and_left_alone(name, content, message
 
 def test_the_order_of_bytes_and_of_memory_does_not_change_the_checksum():
     for same in (TABLE, np.asfortranarray(TABLE), TABLE.astype(">f8")):
-        assert check(same, PART) is same
+        assert check_array(same, PART) is same
     with pytest.raises(ValueError, match="other values"):
-        check(TABLE[::-1], PART)
+        check_array(TABLE[::-1], PART)
 
 
 def test_a_file_is_kept_whole_and_without_leftovers(cache):
@@ -131,7 +131,7 @@ def test_a_cache_that_cannot_be_written_is_told(cache):
         assert keep_file(PART, b"") is None
 
 
-# -- Formats: samples written by hand as the official files are written ----------------------------
+# -- Formats: samples written by hand --------------------------------------------------------------
 
 
 ARFF = b"""\

@@ -122,7 +122,9 @@ def test_titanic_at_keel_has_the_same_rows_in_another_order(data_folder):
 
 
 def test_an_unknown_variant_is_refused():
-    with pytest.raises(ValueError, match="variant='openml'; needed 'uci' or 'keel'"):
+    with pytest.raises(
+        ValueError, match="variant='openml' is not known; needed one of 'uci', 'keel'"
+    ):
         load_australian("openml")
 
 
@@ -179,7 +181,7 @@ def test_sets_of_labels_from_openml_are_the_known_ones(network, data_folder):
     same(load_emotions(download=False), known)
 
 
-# -- Images: rows of bytes, in the parts that are asked for ----------------------------------------
+# -- Images ----------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -222,7 +224,9 @@ def test_images_can_be_frames():
 
 @pytest.mark.parametrize("load", [load_mnist, load_fashion_mnist])
 def test_an_unknown_part_of_the_images_is_refused(load):
-    with pytest.raises(ValueError, match="subset='valid'; needed 'train', 'test' or 'all'"):
+    with pytest.raises(
+        ValueError, match="subset='valid' is not known; needed one of 'train', 'test'"
+    ):
         load("valid")
 
 
@@ -236,7 +240,7 @@ def test_images_have_ten_classes(load, data_folder):
     assert np.unique(y).tolist() == list(range(10))
 
 
-# -- Bunches: the same parts in every form that is asked for ---------------------------------------
+# -- Bunches and frames ----------------------------------------------------------------------------
 
 
 EMOTIONS = np.hstack(
@@ -306,7 +310,7 @@ def test_every_call_gives_arrays_of_its_own():
     assert load_monk().data.min() == 1
 
 
-# -- Data sets by name: all of them, and good advice for other names -------------------------------
+# -- Data sets by name -----------------------------------------------------------------------------
 
 
 def loader(name):
@@ -357,11 +361,11 @@ def test_options_are_passed_on(data_folder):
 @pytest.mark.parametrize(
     ("name", "advice"),
     [
-        ("Monk", "did you mean monk?"),
-        ("fashion_mnist", "did you mean fashion-mnist?"),
-        ("titanc", "did you mean titanic?"),
-        ("iris", "needed monk, australian, "),
-        (3, "needed monk, australian, "),
+        ("Monk", "did you mean 'monk'?"),
+        ("fashion_mnist", "did you mean 'fashion-mnist'"),
+        ("titanc", "did you mean 'titanic'?"),
+        ("iris", "needed one of 'monk', 'australian', "),
+        (3, "needed one of 'monk', 'australian', "),
     ],
 )
 def test_another_name_is_refused_with_the_closest_ones(name, advice):
@@ -418,8 +422,8 @@ def test_images_without_their_classes_are_not_there(nowhere):
     folder = nowhere / "mnist"
     folder.mkdir()
     (folder / "train-images-idx3-ubyte.gz").write_bytes(b"")
-    found = [next(e.place for e in inventory() if e.name == "mnist")]
+    places = [next(e.place for e in inventory() if e.name == "mnist")]
     (folder / "train-labels-idx1-ubyte.gz").write_bytes(b"")
-    found.append(next(e.place for e in inventory() if e.name == "mnist"))
-    assert found[0].startswith("to be fetched")
-    assert found[1] == f"found in {folder}"
+    places.append(next(e.place for e in inventory() if e.name == "mnist"))
+    assert places[0].startswith("to be fetched")
+    assert places[1] == f"found in {folder}"

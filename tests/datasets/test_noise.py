@@ -143,7 +143,7 @@ ROWS = [0, 1, 1]
         (lambda: flip_pairs(ROWS, {0: 0}, 0.5), ValueError, "its own label"),
         (lambda: flip_pairs(ROWS, {"0": 1}, 0.5), ValueError, "'0', which is not in y"),
         (lambda: flip_pairs(ROWS, {0: 7}, 0.5), ValueError, "7, which is not in y"),
-        (lambda: flip_pairs([[0, 1]], {0: 1}, 0.5), ValueError, "one class for each row, in one"),
+        (lambda: flip_pairs([[0, 1]], {0: 1}, 0.5), ValueError, "one class for each row"),
         (lambda: flip_pairs([], {0: 1}, 0.5), ValueError, r"shape \(0,\)"),
         (lambda: flip_symmetric([np.nan, 1.0], 0.5), ValueError, "NaN"),
         (lambda: flip_symmetric(["a", "a"], 0.5), ValueError, "one class only, 'a'"),

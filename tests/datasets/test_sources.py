@@ -100,7 +100,7 @@ def test_splice_with_a_row_that_uci_lacks_is_refused(network):
         UCI + "molecular-biology/splice-junction-gene-sequences/splice.data": b"EI, A-1, AAAA\n",
         LIBSVM + "splice": b"-1 1:1 2:1 3:1 4:1\n-1 1:1 2:1 3:1 4:1\n",
     }
-    with pytest.raises(ValueError, match="LIBSVM has a row that UCI has not"):
+    with pytest.raises(ValueError, match="LIBSVM has a row that UCI does not have"):
         recipe("splice", "UCI and LIBSVM")(network.get)
 
 
@@ -158,7 +158,7 @@ def test_toy_sets_are_files_of_matlab(shape):
     assert table.dtype == np.float64
 
 
-# -- Monk and Titanic: rows counted by other means, and the files where they are at hand -----------
+# -- Tables made by a rule -------------------------------------------------------------------------
 
 
 def test_monk_is_every_combination_in_order_with_its_rule():
@@ -222,7 +222,7 @@ def test_titanic_is_keels_file_in_another_order(data_folder):
     assert Counter(map(tuple, make_titanic().tolist())) == Counter(map(tuple, content.tolist()))
 
 
-# -- Fetching: files before sources, sources in turn, and never another array than the known one ---
+# -- Files first, then sources in turn -------------------------------------------------------------
 
 
 download_content = sources.download_content  # before it is put out of use for the tests
@@ -295,7 +295,7 @@ def test_a_damaged_file_is_neither_passed_over_nor_replaced(network, cache, tmp_
     network.contents[COPY] = rows(PHONEME)
     path = tmp_path / "phoneme.csv"
     path.write_bytes(b"f1,y\n1,0\n")
-    with pytest.raises(ValueError, match=r"phoneme\.csv is damaged, or another file"):
+    with pytest.raises(ValueError, match=r"phoneme\.csv is damaged, or not the known"):
         sources.get_table("phoneme", tmp_path, download=True)
     assert path.read_bytes() == b"f1,y\n1,0\n"
     assert (network.asked, cache.exists()) == ([], False)

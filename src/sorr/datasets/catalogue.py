@@ -1,4 +1,4 @@
-"""What is known of each data set: its file, its size, its names, and what to beware of."""
+"""What we know about each data set: its file, its size, its names and its description."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ PIXELS = (28, 28)
 class Part:
     """A file, the shape of the array in it, and the SHA-256 of the bytes of that array.
 
-    Tables are hashed as float64 and images as uint8, row by row, the lowest byte of a number
-    first: files can be compressed or written in another way without changing that.
+    Tables are hashed as float64 and images as uint8, row by row and in little-endian order. The
+    hash does not depend on how a file is compressed or written.
     """
 
     file: str
@@ -26,21 +26,28 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table of features and, in its last columns, labels."""
+class _Described:
+    """A data set with a description in a text file."""
 
     name: str
+
+    @property
+    def text(self) -> str:
+        """Where the data comes from and what to watch out for, on one line."""
+        file = resources.files("sorr.datasets").joinpath("descr", f"{self.name}.md")
+        return " ".join(file.read_text("utf-8").split()) + "\n"
+
+
+@dataclass(frozen=True)
+class Table(_Described):
+    """A table of features and, in its last columns, labels."""
+
     file: str
     rows: int
     features: tuple[str, ...]
     target_names: tuple[str, ...]
     sha256: str
     n_labels: int = 1
-
-    @property
-    def text(self) -> str:
-        """Where the data is from and what to beware of."""
-        return _read_description(self.name)
 
     @property
     def part(self) -> Part:
@@ -50,49 +57,32 @@ class Table:
     @property
     def labels(self) -> tuple[str, ...]:
         """The names of the last columns of the file."""
-        return ("y",) if self.n_labels == 1 else _numbered("y", self.n_labels)
+        return ("y",) if self.n_labels == 1 else _number("y", self.n_labels)
 
 
 @dataclass(frozen=True)
-class Images:
-    """Images and their classes, in one pair of files for training and one for the test."""
+class Images(_Described):
+    """Images and their classes: one pair of files for training and one for the test."""
 
-    name: str
     train: tuple[Part, Part]
     test: tuple[Part, Part]
     target_names: tuple[str, ...]
 
-    @property
-    def text(self) -> str:
-        """Where the data is from and what to beware of."""
-        return _read_description(self.name)
 
-
-def _read_description(name: str) -> str:
-    """Return the paragraph in the file of that name, on one line."""
-    content = resources.files("sorr.datasets").joinpath("descr", f"{name}.md").read_text("utf-8")
-    return " ".join(content.split()) + "\n"
-
-
-def _numbered(letter: str, count: int) -> tuple[str, ...]:
+def _number(letter: str, count: int) -> tuple[str, ...]:
+    """Return that many names: the letter and a number from 1."""
     return tuple(f"{letter}{i}" for i in range(1, count + 1))
 
 
 def _images(name: str, hashes: tuple[str, ...], target_names: tuple[str, ...]) -> Images:
-    parts = [
-        Part(f"{name}/{part}-{what}-ubyte", shape, sha256)
-        for (part, what, shape), sha256 in zip(
-            (
-                ("train", "images-idx3", (60000, *PIXELS)),
-                ("train", "labels-idx1", (60000,)),
-                ("t10k", "images-idx3", (10000, *PIXELS)),
-                ("t10k", "labels-idx1", (10000,)),
-            ),
-            hashes,
-            strict=True,
-        )
-    ]
-    return Images(name, (parts[0], parts[1]), (parts[2], parts[3]), target_names)
+    """Return a set in the form of MNIST; hashes are of both training files, then both for test."""
+    files = ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1")
+    shapes = ((60000, *PIXELS), (60000,), (10000, *PIXELS), (10000,))
+    images, labels, test_images, test_labels = (
+        Part(f"{name}/{file}-ubyte", shape, sha256)
+        for file, shape, sha256 in zip(files, shapes, hashes, strict=True)
+    )
+    return Images(name, (images, labels), (test_images, test_labels), target_names)
 
 
 _TABLES = (
@@ -100,7 +90,7 @@ _TABLES = (
         "monk",
         "monk.csv",
         432,
-        _numbered("a", 6),
+        _number("a", 6),
         ("rule does not hold", "rule holds"),
         "13ef4c2198f91731b4ae1a383939ac65f253d59952b5042a2b3623c1ee57e3b7",
     ),
@@ -108,7 +98,7 @@ _TABLES = (
         "australian",
         "australian.csv",
         690,
-        _numbered("A", 14),
+        _number("A", 14),
         ("not approved", "approved"),
         "31f7d2e7692d5104af56da9932714e0b15cef630655e02ce16cef97255297ca8",
     ),
@@ -116,7 +106,7 @@ _TABLES = (
         "australian-keel",
         "australian_keel.csv",
         690,
-        _numbered("A", 14),
+        _number("A", 14),
         ("not approved", "approved"),
         "7b9f4abf3567a5b86d2e46bc8f3ae78c6618e77d359f88f107aaee04ae54453f",
     ),
@@ -124,7 +114,7 @@ _TABLES = (
         "phoneme",
         "phoneme.csv",
         5404,
-        _numbered("f", 5),
+        _number("f", 5),
         ("nasal", "oral"),
         "b35e995260e7d29da473dc4113be03b80dea55e5d45a03ffcca8f4062d1defe8",
     ),
@@ -156,7 +146,7 @@ _TABLES = (
         "emotions",
         "emotions.csv",
         593,
-        _numbered("f", 72),
+        _number("f", 72),
         (
             "amazed-surprised",
             "happy-pleased",
@@ -172,7 +162,7 @@ _TABLES = (
         "scene",
         "scene.csv",
         2407,
-        _numbered("f", 294),
+        _number("f", 294),
         ("Beach", "Sunset", "FallFoliage", "Field", "Mountain", "Urban"),
         "7cad42f7835863495d4fde58505a9d475f1bc0458ab3f6ca787f4572459db12f",
         n_labels=6,
@@ -181,8 +171,8 @@ _TABLES = (
         "yeast",
         "yeast.csv",
         2417,
-        _numbered("f", 103),
-        tuple(f"Class{i}" for i in range(1, 15)),
+        _number("f", 103),
+        _number("Class", 14),
         "d689391546fd6bba64c98918001616f2e3199d3f2459f18c9b194ada3c1efdc4",
         n_labels=14,
     ),

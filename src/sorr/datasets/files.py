@@ -1,4 +1,4 @@
-"""Where files of data lie, and whether they hold what they should."""
+"""Files of data sets: where they are, whether they are intact, and their formats."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ __all__ = [
     "FloatTable",
     "Folder",
     "cache_folder",
-    "check",
+    "check_array",
     "csv_lines",
+    "data_folders",
     "find_file",
-    "folders",
     "keep_file",
     "read_arff",
     "read_csv",
@@ -41,16 +41,19 @@ __all__ = [
 ]
 
 Array = npt.NDArray[Any]
+FloatTable = npt.NDArray[np.float64]
 Folder = str | os.PathLike[str] | None
 Reader = Callable[[bytes], Array]
 
+_CODES = {"A": 1, "G": 2, "C": 3, "T": 4}  # of the letters of DNA
+
 
 class DamagedFileError(OSError, ValueError):
-    """A file holds anything else than it should."""
+    """A file does not hold the array it should."""
 
 
 def cache_folder() -> Path:
-    """Return the folder that ``SORR_CACHE`` names, or else that of sorr in the user's cache."""
+    """Return the folder in ``SORR_CACHE``, or else that of sorr in the user's cache."""
     named = os.environ.get("SORR_CACHE")
     if named:
         return Path(named).expanduser()
@@ -63,19 +66,19 @@ def cache_folder() -> Path:
     return Path(base).expanduser() / "sorr"
 
 
-def folders(data_home: Folder) -> list[Path]:
-    """Return where files are looked for, the first place first."""
+def data_folders(data_home: Folder) -> list[Path]:
+    """Return the folders in which files are looked for, in that order."""
     if data_home is not None and not Path(data_home).expanduser().is_dir():
         raise NotADirectoryError(
-            f"data_home={os.fspath(data_home)!r} is no folder; needed the one that holds the files"
+            f"data_home={os.fspath(data_home)!r} is not a folder; needed the one with the files"
         )
     named = [data_home, os.environ.get("SORR_DATA")]
     return [*(Path(folder).expanduser() for folder in named if folder), cache_folder()]
 
 
 def find_file(part: Part, data_home: Folder) -> Path | None:
-    """Return the first file of that name, compressed or not, or None if there is none."""
-    for folder in folders(data_home):
+    """Return the first file of that name, compressed or not, or None."""
+    for folder in data_folders(data_home):
         for path in (folder / f"{part.file}.gz", folder / part.file):
             if path.is_file():
                 return path
@@ -83,59 +86,56 @@ def find_file(part: Part, data_home: Folder) -> Path | None:
 
 
 def read_file(path: Path, part: Part, read: Reader) -> Array:
-    """Return the array in a file, or refuse a file that holds anything else than it should."""
+    """Return the array in a file, or refuse a file that does not hold the known array."""
     content = path.read_bytes()
     try:
-        return check(read(gzip.decompress(content) if path.suffix == ".gz" else content), part)
+        content = gzip.decompress(content) if path.suffix == ".gz" else content
+        return check_array(read(content), part)
     except (ValueError, EOFError, OSError, zlib.error) as error:
         raise DamagedFileError(
-            f"{path} is damaged, or another file than {part.file} is known to be: {error}. It is "
-            "left as it is: delete it to have it fetched again, or put a good copy in its place"
+            f"{path} is damaged, or not the known {part.file}: {error}. The file was not changed: "
+            "delete it to fetch it again, or replace it with a good copy"
         ) from error
 
 
-def check(array: Array, part: Part) -> Array:
-    """Return the array if it is the known one."""
+def check_array(array: Array, part: Part) -> Array:
+    """Return the array if it is the known one, or refuse it."""
     if array.shape != part.shape:
         raise ValueError(f"its array has shape {array.shape}; needed {part.shape}")
     ordered = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
     if hashlib.sha256(ordered.data).hexdigest() != part.sha256:
         raise ValueError(
-            "its array has the right shape and other values, as its SHA-256 says; needed "
+            "its array has the right shape and other values: its SHA-256 is not "
             f"{part.sha256[:12]}..."
         )
     return array
 
 
 def keep_file(part: Part, archive: bytes) -> Path | None:
-    """Put a compressed file into the cache, whole or not at all; warn if that cannot be done."""
+    """Put a compressed file into the cache and return its path; warn if that is not possible."""
     path = cache_folder() / f"{part.file}.gz"
     try:
         return write_atomically(path, archive)
     except OSError as error:
         warnings.warn(
-            f"{path} could not be written ({error}), so that it will be fetched again; name a "
-            "folder that can be written to by the environment variable SORR_CACHE",
+            f"{path} could not be written ({error}), so it will be fetched again next time; set "
+            "the environment variable SORR_CACHE to a folder that can be written to",
             stacklevel=6,  # the caller of load_phoneme() and the like
         )
         return None
 
 
-# -- Arrays from the formats in which data sets are passed on, and the one in which we keep them ---
-
-
-FloatTable = npt.NDArray[np.float64]
-_LETTERS = {"A": 1, "G": 2, "C": 3, "T": 4}
+# -- Formats ---------------------------------------------------------------------------------------
 
 
 def read_csv(content: bytes) -> FloatTable:
-    """Return the numbers below the header of a table of ours."""
+    """Return the numbers below the header of a table in our cache."""
     _, _, body = content.partition(b"\n")
     return read_rows(body, delimiter=",")
 
 
 def write_csv(header: tuple[str, ...], table: FloatTable) -> bytes:
-    """Return a table as text from which `read_csv` gets the same numbers, to the last bit."""
+    """Return a table as text, from which `read_csv` reads the same numbers to the last bit."""
     lines = [",".join(map(_shortest, row)) for row in table.tolist()]
     return "\n".join([",".join(header), *lines, ""]).encode("ascii")
 
@@ -166,27 +166,27 @@ def csv_lines(loaded: Any) -> Iterator[str]:
 
 
 def _shortest(value: float) -> str:
-    """Return the fewest digits that give the same number again."""
+    """Return a number in the fewest digits that give it back."""
     return repr(value).removesuffix(".0")
 
 
 def read_rows(content: bytes, delimiter: str | None = None) -> FloatTable:
-    """Return the numbers of a file without header; white space is the default delimiter."""
+    """Return the numbers of a file without a header, separated by white space by default."""
     if not content.strip():
         raise ValueError("it holds no rows")
     return np.loadtxt(io.BytesIO(content), delimiter=delimiter, comments="%", ndmin=2)
 
 
 def read_keel(content: bytes) -> FloatTable:
-    """Return all columns of a file of KEEL, in its order; all of them hold numbers."""
+    """Return all columns of a KEEL file, in its order; all of them hold numbers."""
     _, body = _split_header(content)
     return read_rows(body, delimiter=",")
 
 
 def read_arff(content: bytes) -> FloatTable:
-    """Return the numeric columns of an ARFF file, and after them its labels.
+    """Return the numeric columns of an ARFF file, then its labels, each kind in its order.
 
-    Labels are the nominal columns, of 0 and 1 or of FALSE and TRUE. Both kinds keep their order.
+    Labels are the nominal columns: 0 and 1, or FALSE and TRUE.
     """
     header, body = _split_header(content)
     kinds = [line for line in header if line.lower().startswith(b"@attribute")]
@@ -202,7 +202,7 @@ def read_arff(content: bytes) -> FloatTable:
 
 
 def _split_header(content: bytes) -> tuple[list[bytes], bytes]:
-    """Return the lines before the one that says @data, and all that comes after it."""
+    """Return the lines before the line @data, and everything after it."""
     lines = content.splitlines(keepends=True)
     for i, line in enumerate(lines):
         if line.strip().lower() == b"@data":
@@ -211,9 +211,9 @@ def _split_header(content: bytes) -> tuple[list[bytes], bytes]:
 
 
 def read_libsvm(content: bytes, n_features: int) -> FloatTable:
-    """Return the features of a file of LIBSVM, where zeros are left out, and after them its label.
+    """Return the features and the label of each line of a LIBSVM file.
 
-    A line is a label and then, for each feature, its number, a colon and its value.
+    A line is a label, then a number, a colon and a value for each feature that is not zero.
     """
     lines = [line.split() for line in content.splitlines() if line.strip()]
     table = np.zeros((len(lines), n_features + 1))
@@ -228,10 +228,10 @@ def read_libsvm(content: bytes, n_features: int) -> FloatTable:
 
 
 def read_sequences(content: bytes) -> FloatTable:
-    """Return codes and label of the sequences of UCI's Splice that are free of ambiguous letters.
+    """Return codes and label of each sequence in UCI's Splice without ambiguous letters.
 
-    A line is a class, a name and a sequence, with commas between them. Letters are coded A = 1,
-    G = 2, C = 3, T = 4; the label is 1 for the class N, and -1 for EI and IE.
+    A line is a class, a name and a sequence, separated by commas. Letters are coded A = 1, G = 2,
+    C = 3, T = 4. The label is 1 for the class N, and -1 for EI and IE.
     """
     rows = []
     for line in content.decode("ascii").splitlines():
@@ -240,15 +240,15 @@ def read_sequences(content: bytes) -> FloatTable:
         kind, _, letters = (cell.strip() for cell in line.split(","))
         if kind not in ("N", "EI", "IE"):
             raise ValueError(f"it has a row of class {kind!r}; needed N, EI or IE")
-        if set(letters) <= set(_LETTERS):
-            rows.append([*(_LETTERS[letter] for letter in letters), 1 if kind == "N" else -1])
+        if set(letters) <= set(_CODES):
+            rows.append([*(_CODES[letter] for letter in letters), 1 if kind == "N" else -1])
     return np.array(rows, dtype=np.float64)
 
 
 def read_idx(content: bytes) -> npt.NDArray[np.uint8]:
-    """Return the array of bytes in a file of the format idx, that of MNIST."""
+    """Return the array of bytes in a file of the idx format, which MNIST uses."""
     if content[:3] != b"\0\0\x08" or len(content) < 4:
-        raise ValueError("it does not begin as an idx file of bytes does, with 00 00 08")
+        raise ValueError("it does not begin with 00 00 08, as an idx file of bytes does")
     start = 4 + 4 * content[3]
     shape = np.frombuffer(content[4:start], dtype=">u4").tolist()
     values = np.frombuffer(content, dtype=np.uint8, offset=start)

@@ -1,7 +1,7 @@
-"""Wrong labels at known places, drawn from labels that are right.
+"""Make some labels wrong, and say which.
 
-All rows are drawn from the labels that are given, so that no label is flipped twice, and arrays
-that are given stay as they are. The same seed gives the same labels.
+No label is flipped twice, and the arrays passed in are not changed. The same seed gives the same
+labels.
 """
 
 from __future__ import annotations
@@ -14,22 +14,24 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sorr._checks import as_vector, class_index
+
 __all__ = [
     "MNIST_FLIPS",
     "Flipped",
+    "RandomState",
     "flip_by_transition",
     "flip_pairs",
     "flip_symmetric",
 ]
 
 MNIST_FLIPS: Mapping[Any, Any] = MappingProxyType({2: 7, 3: 8, 5: 6, 6: 5, 7: 1})
-"""Digits, and those they are mistaken for: the asymmetric noise of the paper's MNIST tables."""
-_ROUNDING = 1e-9
+"""Digits, and the digits they are labelled as: the asymmetric noise of the paper's MNIST tables."""
 RandomState = int | np.random.Generator | None
 
 
 class Flipped(NamedTuple):
-    """Labels of which some are wrong, and which of them are."""
+    """Labels, and which of them are wrong."""
 
     y: Any
     wrong: Any
@@ -43,13 +45,13 @@ def flip_pairs(
     Parameters
     ----------
     y : array-like of shape (n_samples,)
-        The right classes.
+        The true classes.
     pairs : mapping
-        From a class to the one its rows get, such as `MNIST_FLIPS`.
+        From a class to the label that its rows get, such as `MNIST_FLIPS`.
     rate : float
-        The share p of each of these classes, from 0 to 1: exactly ``int(p * n_c)`` of its n_c rows.
+        The share of each of these classes, from 0 to 1: exactly ``int(rate * n)`` of its n rows.
     random_state : int, Generator or None, default=None
-        Draws the rows.
+        Seed for the choice of rows.
 
     Returns
     -------
@@ -67,8 +69,8 @@ def flip_pairs(
     >>> noisy.wrong.sum(), (noisy.y == 5).sum()
     (np.int64(2), np.int64(2))
     """
-    labels, rng = _as_vector(y), np.random.default_rng(random_state)
-    share = _as_rate("rate", rate)
+    labels, rng = as_vector("y", y), np.random.default_rng(random_state)
+    share = _as_rate(rate)
     noisy, wrong = labels.copy(), np.zeros(len(labels), dtype=bool)
     present = set(np.unique(labels).tolist())
     for source, target in pairs.items():
@@ -80,16 +82,16 @@ def flip_pairs(
 
 
 def flip_symmetric(y: npt.ArrayLike, rate: float, random_state: RandomState = None) -> Flipped:
-    """Give a share of all rows another class, each of the others being as likely.
+    """Give a share of all rows another class, each with the same probability.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,)
-        The right classes, two at least.
+        The true classes, at least two.
     rate : float
         The share of the rows, from 0 to 1: exactly ``int(rate * n_samples)`` of them.
     random_state : int, Generator or None, default=None
-        Draws the rows and their classes.
+        Seed for the choice of rows and of their classes.
 
     Returns
     -------
@@ -102,13 +104,13 @@ def flip_symmetric(y: npt.ArrayLike, rate: float, random_state: RandomState = No
     >>> noisy.wrong.tolist(), noisy.y.tolist()
     ([True, False, True, False], ['b', 'b', 'a', 'a'])
     """
-    labels, rng = _as_vector(y), np.random.default_rng(random_state)
+    labels, rng = as_vector("y", y), np.random.default_rng(random_state)
     classes, index = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
             f"y holds one class only, {classes.tolist()[0]!r}; needed another one to flip to"
         )
-    chosen = rng.permutation(len(labels))[: int(_as_rate("rate", rate) * len(labels))]
+    chosen = rng.permutation(len(labels))[: int(_as_rate(rate) * len(labels))]
     wrong = np.zeros(len(labels), dtype=bool)
     wrong[chosen] = True
     index[wrong] = (index[wrong] + rng.integers(1, len(classes), len(chosen))) % len(classes)
@@ -122,22 +124,22 @@ def flip_by_transition(
     *,
     classes: npt.ArrayLike | None = None,
 ) -> Flipped:
-    """Draw the class of each row from the row of a matrix that belongs to its right class.
+    """Draw the label of each row with the probabilities that a matrix has for its true class.
 
-    Each row of the data is drawn by itself, so that the number of wrong labels varies around what
-    the matrix says: `flip_pairs` and `flip_symmetric` flip an exact number of rows.
+    Each row is drawn independently, so the number of wrong labels varies. `flip_pairs` and
+    `flip_symmetric` flip an exact number of rows.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,)
-        The right classes.
+        The true classes.
     matrix : array-like of shape (n_classes, n_classes)
-        In row i and column j, the probability that a row of class i is labelled j. Rows add up to
-        one.
+        In row i and column j, the probability that a row of class i is labelled j. Each row adds
+        up to one.
     random_state : int, Generator or None, default=None
-        Draws the classes.
+        Seed for the labels.
     classes : array-like of shape (n_classes,), optional
-        The class of each row and column of the matrix; without it, those in `y`, sorted.
+        The class of each row and column of the matrix. By default the sorted classes in `y`.
 
     Returns
     -------
@@ -150,11 +152,11 @@ def flip_by_transition(
     >>> noisy.y.tolist(), noisy.wrong.tolist()
     ([0, 0, 0, 0], [False, True, True, False])
     """
-    labels, rng = _as_vector(y), np.random.default_rng(random_state)
+    labels, rng = as_vector("y", y), np.random.default_rng(random_state)
     present, index = np.unique(labels, return_inverse=True)
     names = present if classes is None else np.asarray(classes)
     if classes is not None:
-        index = _places(present, names)[index]
+        index = class_index(present, names, "y", "one of classes")[index]
     noisy, draws = np.empty_like(index), rng.random(len(labels))
     for i, probability in enumerate(_as_transition(matrix, len(names))):
         members = np.flatnonzero(index == i)
@@ -164,26 +166,15 @@ def flip_by_transition(
     return Flipped(names[noisy], noisy != index)
 
 
-# -- what the functions take -----------------------------------------------------------------------
+# -- Arguments -------------------------------------------------------------------------------------
 
 
-def _as_rate(name: str, rate: object) -> float:
+def _as_rate(rate: object) -> float:
     if isinstance(rate, bool) or not isinstance(rate, Real):
-        raise TypeError(f"{name}={rate!r} is of type {type(rate).__name__}; needed a number")
+        raise TypeError(f"rate={rate!r} is of type {type(rate).__name__}; needed a number")
     if not 0 <= float(rate) <= 1:
-        raise ValueError(f"{name}={rate} is no share of the labels; needed a number from 0 to 1")
+        raise ValueError(f"rate={rate} is not a share of the labels; needed a number from 0 to 1")
     return float(rate)
-
-
-def _as_vector(y: npt.ArrayLike) -> npt.NDArray[Any]:
-    labels = np.asarray(y)
-    if labels.ndim != 1 or labels.size == 0:
-        raise ValueError(
-            f"y has shape {labels.shape}; needed one class for each row, in one dimension"
-        )
-    if labels.dtype.kind == "f" and np.isnan(labels).any():
-        raise ValueError("y holds NaN; needed one class for each row")
-    return labels
 
 
 def _check_pair(source: Hashable, target: Hashable, present: set[Any]) -> None:
@@ -192,20 +183,9 @@ def _check_pair(source: Hashable, target: Hashable, present: set[Any]) -> None:
     for name in (source, target):
         if name not in present:
             raise ValueError(
-                f"pairs names the class {name!r}, which is not in y; needed classes of y: leave "
-                "out the pair"
+                f"pairs has the class {name!r}, which is not in y; needed classes of y: remove "
+                "this pair"
             )
-
-
-def _places(present: npt.NDArray[Any], names: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """Return the place of each class that is there."""
-    place = {name: i for i, name in enumerate(names.tolist())}
-    if len(place) < len(names):
-        raise ValueError("classes holds a class more than once; needed each of them once")
-    for name in present.tolist():
-        if name not in place:
-            raise ValueError(f"y holds {name!r}, which is none of the classes; needed all of them")
-    return np.array([place[name] for name in present.tolist()], dtype=np.intp)
 
 
 def _as_transition(matrix: npt.ArrayLike, n_classes: int) -> npt.NDArray[np.float64]:
@@ -216,7 +196,7 @@ def _as_transition(matrix: npt.ArrayLike, n_classes: int) -> npt.NDArray[np.floa
             f"{n_classes} classes: pass classes if some of them are not in y"
         )
     sums = transition.sum(axis=1)
-    if not ((transition >= 0).all() and np.allclose(sums, 1, rtol=0, atol=_ROUNDING)):
+    if not ((transition >= 0).all() and np.allclose(sums, 1, rtol=0, atol=1e-9)):
         raise ValueError(
             "matrix holds a negative number or NaN, or a row that does not add up to one; needed "
             "the probabilities of the labels of each class"

@@ -1,6 +1,7 @@
-"""The official sources of the tables, and how to get the known table from what they hold.
+"""Where the arrays of data sets come from: files, official sources, or a rule.
 
-Each recipe takes a function that returns the content behind an address.
+A recipe makes a known table from an official source. It takes a function that returns the content
+of an address.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import urllib.request
 import zipfile
 import zlib
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -26,9 +27,9 @@ from sorr.datasets.catalogue import TABLES, Part
 from sorr.datasets.files import (
     FloatTable,
     Folder,
-    check,
+    check_array,
+    data_folders,
     find_file,
-    folders,
     keep_file,
     read_arff,
     read_csv,
@@ -51,8 +52,20 @@ __all__ = [
     "make_titanic",
 ]
 
+Array = npt.NDArray[Any]
 Get = Callable[[str], bytes]
 Recipe = Callable[[Get], FloatTable]
+
+_TIMEOUT = 30.0  # seconds without an answer from a source
+_FAILURES = (
+    OSError,  # of the network, of gzip
+    http.client.HTTPException,
+    ValueError,
+    KeyError,
+    EOFError,
+    zlib.error,
+    zipfile.BadZipFile,
+)
 
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 _LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
@@ -83,9 +96,9 @@ def _phoneme_copy(get: Get) -> FloatTable:
 
 
 def _splice(get: Get) -> FloatTable:
-    """Put the rows of LIBSVM's training set first, in its order, and leave the others in theirs.
+    """Return UCI's rows: those of LIBSVM's training set first, in its order, then the others.
 
-    Of rows that are equal, the first that is left is taken.
+    Of equal rows, the first one left is taken.
     """
     url = f"{_UCI}/molecular-biology/splice-junction-gene-sequences/splice.data"
     table = read_sequences(get(url))
@@ -95,7 +108,7 @@ def _splice(get: Get) -> FloatTable:
     first = []
     for row in read_libsvm(get(f"{_LIBSVM}/splice"), n_features=table.shape[1] - 1):
         if not places[row.tobytes()]:
-            raise ValueError("LIBSVM has a row that UCI has not, or has less often")
+            raise ValueError("LIBSVM has a row that UCI does not have, or not as often")
         first.append(places[row.tobytes()].popleft())
     return np.concatenate([table[first], np.delete(table, first, axis=0)])
 
@@ -147,7 +160,7 @@ SOURCES: Mapping[str, Mapping[str, Recipe]] = MappingProxyType(
         "toy-imbalanced": {"GitHub discovershu/SoRR": partial(_toy_of_authors, name="data6_1")},
     }
 )
-"""For each table, what to try, the first one first."""
+"""The recipes of each table, by the name of the source, in the order in which they are tried."""
 
 IMAGE_MIRRORS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -161,15 +174,15 @@ IMAGE_MIRRORS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
     }
 )
-"""For each set of images, folders of its four archives."""
+"""The mirrors of each set of images: folders with its four archives."""
 
 
-# -- Tables that follow from a rule or from counts, and so need no file ----------------------------
+# -- Tables made by a rule or from counts, without a file ------------------------------------------
 
 
-_MONK_SIZES = (3, 3, 2, 3, 4, 2)
+_MONK_SIZES = (3, 3, 2, 3, 4, 2)  # how many values each attribute has
 
-# Values as in KEEL's file: class of passage, then age, then sex.
+# The codes of KEEL's file.
 _CLASSES = (-1.87, -0.923, 0.0214, 0.965)  # first, second, third, crew
 _ADULT, _CHILD = -0.228, 4.38
 _MALE, _FEMALE = 0.521, -1.92
@@ -197,13 +210,13 @@ def make_monk() -> npt.NDArray[np.float64]:
 
 
 def make_titanic() -> npt.NDArray[np.float64]:
-    """Return the passengers of the Titanic from how many of each kind died and survived.
+    """Return the people on the Titanic, from the numbers of each kind who died and survived.
 
     Returns
     -------
     ndarray of shape (2201, 4)
         Class of passage, age, sex, and 1 for survived or -1 for died. The rows of each kind are
-        spread evenly over the table, so that any part of it without gaps is like the whole.
+        spread evenly over the table, so any range of rows is similar to the whole.
     """
     kinds = [
         (passage, age, sex, outcome, count)
@@ -217,84 +230,72 @@ def make_titanic() -> npt.NDArray[np.float64]:
     return rows[np.argsort(places, kind="stable")].astype(np.float64)
 
 
-# -- Known arrays: from a file where there is one, or else from an official source -----------------
-
-
-Array = npt.NDArray[Any]
-_SECONDS = 30.0
-_FAILURES = (
-    OSError,  # of the network, of gzip
-    http.client.HTTPException,
-    ValueError,
-    KeyError,
-    EOFError,
-    zlib.error,
-    zipfile.BadZipFile,
-)
+# -- Known arrays: from a file, or else from an official source ------------------------------------
 
 
 def get_table(name: str, data_home: Folder, download: bool) -> tuple[FloatTable, Path | None]:
-    """Return the table of that name, and the file that holds it now."""
+    """Return the table of that name, and the file that holds it."""
     known = TABLES[name]
 
-    def fetch(place: str) -> tuple[Array, bytes]:
-        array = SOURCES[name][place](download_content)
+    def fetch(source: str) -> tuple[Array, bytes]:
+        array = SOURCES[name][source](download_content)
         text = write_csv((*known.features, *known.labels), array)
         return array, gzip.compress(text, compresslevel=6, mtime=0)
 
-    return _get(known.part, read_csv, SOURCES[name], fetch, data_home, download)
+    sources = list(SOURCES[name])
+    return _find_or_fetch(known.part, read_csv, fetch, sources, data_home, download)
 
 
 def get_images(
     part: Part, data_home: Folder, download: bool
 ) -> tuple[npt.NDArray[np.uint8], Path | None]:
-    """Return the images, or the classes, of one file, and the file."""
+    """Return the images, or the classes, of one file, and that file."""
     folder, _, name = part.file.partition("/")
 
     def fetch(mirror: str) -> tuple[Array, bytes]:
         archive = download_content(f"{mirror}/{name}.gz")
         return read_idx(gzip.decompress(archive)), archive
 
-    return _get(part, read_idx, IMAGE_MIRRORS[folder], fetch, data_home, download)
+    mirrors = IMAGE_MIRRORS[folder]
+    return _find_or_fetch(part, read_idx, fetch, mirrors, data_home, download)
 
 
 def download_content(url: str) -> bytes:
-    """Return what an address holds."""
+    """Return the content of an address."""
     request = urllib.request.Request(url, headers={"User-Agent": "sorr"})
-    with urllib.request.urlopen(request, timeout=_SECONDS) as response:
+    with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:
         content: bytes = response.read()
     return content
 
 
-def _get(
+def _find_or_fetch(
     part: Part,
     read: Callable[[bytes], Array],
-    places: Iterable[str],
     fetch: Callable[[str], tuple[Array, bytes]],
+    sources: Sequence[str],
     data_home: Folder,
     download: bool,
 ) -> tuple[Array, Path | None]:
-    """Return the array of a file, or else of the first place that has it, and where it lies now.
+    """Return the array of a file, or of the first source that has it, and the file.
 
-    `fetch` returns the array of a place, and the archive to keep in the cache.
+    `fetch` returns the array of a source, and the archive to keep in the cache.
     """
     path = find_file(part, data_home)
     if path is not None:
         return read_file(path, part, read), path
     reasons = []
-    for place in places if download else ():
+    for source in sources if download else ():
         try:
-            array, archive = fetch(place)
-            return check(array, part), keep_file(part, archive)
+            array, archive = fetch(source)
+            return check_array(array, part), keep_file(part, archive)
         except _FAILURES as error:
-            reasons.append(f"{place}: {type(error).__name__}: {error}")
+            reasons.append(f"{source}: {type(error).__name__}: {error}")
     fault = (
         f"could not be fetched ({'; '.join(reasons)})"
         if download
-        else f"download=False keeps it from being fetched from {' or '.join(places)}"
+        else f"with download=False it is not fetched from {' or '.join(sources)}"
     )
     raise FileNotFoundError(
-        f"{part.file}.gz is not in {' or '.join(map(str, folders(data_home)))}, and {fault}; put "
-        "it there, or name the folder that holds it by data_home or by the environment variable "
-        "SORR_DATA"
+        f"{part.file}.gz is not in {' or '.join(map(str, data_folders(data_home)))}, and {fault}; "
+        "put it there, or pass its folder as data_home or in the environment variable SORR_DATA"
     )
