@@ -100,7 +100,7 @@ def test_a_wrong_name_is_refused_with_a_close_one(tmp_path):
     done = datasets("monkey", "--out", tmp_path / "x.csv")
     assert done.exit_code == 2
     assert done.stderr == (
-        "Error: name='monkey' is not the name of a data set; did you mean monk?\n"
+        "Error: name='monkey' is not the name of a data set; did you mean 'monk'?\n"
     )
     assert not list(tmp_path.iterdir())
 
