@@ -1,4 +1,4 @@
-"""What ``python -m sorr`` runs: the command ``sorr``."""
+"""The command ``sorr``, as ``python -m sorr``."""
 
 from sorr.cli import main
 

@@ -4,4 +4,4 @@ import pytest
 @pytest.fixture(autouse=True)
 def _steps_are_silent(monkeypatch):
     """Show no progress of single steps, however busy the machine is."""
-    monkeypatch.setattr("sorr.cli.console._PATIENCE", 3600.0)
+    monkeypatch.setattr("sorr.cli.console._SECONDS_BEFORE_PROGRESS", 3600.0)

@@ -20,10 +20,10 @@ from sorr.auditing.table import TableError
 from sorr.cli.console import (
     as_json,
     check_places,
-    guarded,
-    plain,
+    one_line,
     print_page,
-    shortened,
+    report_errors,
+    shorten,
     write_files,
 )
 from sorr.cli.options import Debug
@@ -37,7 +37,7 @@ def end(error, *arguments, env=None):
     app = typer.Typer(pretty_exceptions_enable=False)
 
     @app.command()
-    @guarded
+    @report_errors
     def fail(debug: Debug = False):  # noqa: ARG001
         if error is not None:
             raise error
@@ -60,7 +60,7 @@ def end(error, *arguments, env=None):
         (
             ModuleNotFoundError("No module named 'pandas'", name="pandas.core"),
             1,
-            'Error: this needs pandas, which is missing: pip install "sorr[cli]"',
+            'Error: pandas is needed and not installed: pip install "sorr[cli]"',
         ),
         (
             ImportError('models need skops: pip install "sorr[audit]"'),
@@ -70,19 +70,19 @@ def end(error, *arguments, env=None):
         (
             ModuleNotFoundError("No module named 'sorr.none'", name="sorr.none"),
             1,
-            "This is a fault of sorr: ModuleNotFoundError: No module named 'sorr.none'; run again "
-            "with --debug and report it",
+            "Internal error in sorr: ModuleNotFoundError: No module named 'sorr.none'. Please "
+            "report it; --debug shows where.",
         ),
         (
             ZeroDivisionError("by nothing"),
             1,
-            "This is a fault of sorr: ZeroDivisionError: by nothing; run again with --debug and "
-            "report it",
+            "Internal error in sorr: ZeroDivisionError: by nothing. Please report it; --debug "
+            "shows where.",
         ),
         (
             MemoryError(),
             1,
-            "Error: there is not enough memory; --rows N takes so many of the rows",
+            "Error: not enough memory; use a random sample of N rows with --rows N",
         ),
         (KeyboardInterrupt(), 130, "Stopped."),
     ],
@@ -128,7 +128,7 @@ def test_a_warning_is_a_note_without_a_place_in_the_code():
     app = typer.Typer()
 
     @app.command()
-    @guarded
+    @report_errors
     def warn():
         warnings.simplefilter("default")
         warnings.warn("look\nhere", stacklevel=1)
@@ -171,7 +171,7 @@ def test_what_is_there_is_not_overwritten_unless_forced(tmp_path):
         lambda: check_places([tmp_path / "y", path], force=False),
         lambda: write_files({path: "new", tmp_path / "y": "new"}, force=False),
     ):
-        with pytest.raises(FileExistsError, match=r"x\.txt exists already; --force overwrites"):
+        with pytest.raises(FileExistsError, match=r"x\.txt exists already; overwrite with --force"):
             act()
     assert [it.name for it in tmp_path.iterdir()] == ["x.txt"]
     assert path.read_text() == "old"
@@ -189,13 +189,13 @@ def test_all_that_are_there_are_named_at_once(tmp_path):
 
 def test_a_folder_at_the_place_of_a_file_is_never_replaced(tmp_path):
     (tmp_path / "x").mkdir()
-    with pytest.raises(IsADirectoryError, match="x is a folder; name another place"):
+    with pytest.raises(IsADirectoryError, match="x is a folder; choose another path"):
         check_places([tmp_path / "x"], force=True)
 
 
 def test_a_file_at_the_place_of_a_folder_is_refused(tmp_path):
     (tmp_path / "x").touch()
-    with pytest.raises(NotADirectoryError, match="x is no folder; name another place"):
+    with pytest.raises(NotADirectoryError, match="x is not a folder; choose another path"):
         check_places([tmp_path / "x" / "y" / "z.csv"], force=True)
 
 
@@ -204,9 +204,7 @@ def test_a_place_that_cannot_be_written_to_is_refused_at_once(tmp_path, monkeypa
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(tempfile, "TemporaryDirectory", refuse)
-    with pytest.raises(
-        PermissionError, match=r"nothing can be written to .* \(Permission denied\)"
-    ):
+    with pytest.raises(PermissionError, match=r"cannot write to .* \(Permission denied\)"):
         check_places([tmp_path / "x"], force=True)
 
 
@@ -215,7 +213,7 @@ def test_a_place_that_cannot_be_written_to_is_refused_at_once(tmp_path, monkeypa
 )
 def test_a_folder_without_the_right_to_write_is_refused(tmp_path):
     tmp_path.chmod(0o500)
-    with pytest.raises(PermissionError, match="nothing can be written to"):
+    with pytest.raises(PermissionError, match="cannot write to"):
         check_places([tmp_path / "x"], force=True)
 
 
@@ -268,14 +266,14 @@ Per cent, [not markup].
 """
 
 
-def shown(width):
+def printed(width):
     text = io.StringIO()
     print_page(PAGE, Console(file=text, width=width))
     return [line.rstrip() for line in text.getvalue().splitlines()]
 
 
 def test_a_page_is_shown_without_its_marks():
-    assert [line for line in shown(60) if line] == [
+    assert [line for line in printed(60) if line] == [
         "Errors",
         "Per cent, [not markup].",
         " data set    ours",
@@ -287,25 +285,25 @@ def test_a_page_is_shown_without_its_marks():
 
 
 def test_a_narrow_terminal_still_shows_every_number():
-    assert max(map(len, shown(20))) <= 20
-    assert "(0.50)" in " ".join(shown(20))
+    assert max(map(len, printed(20))) <= 20
+    assert "(0.50)" in " ".join(printed(20))
 
 
 @given(st.text(st.characters() | st.sampled_from("\x1b\x00\x07\r\n\x9b\u202e\u2066")))
 def test_no_text_can_steer_a_terminal_or_take_two_lines(text):
-    shown = plain(text)
-    assert len(shown.splitlines()) <= 1
-    assert not set(shown) & {chr(i) for i in (*range(32), *range(127, 160), 0x202E, 0x2066)}
+    line = one_line(text)
+    assert len(line.splitlines()) <= 1
+    assert not set(line) & {chr(i) for i in (*range(32), *range(127, 160), 0x202E, 0x2066)}
 
 
 def test_other_scripts_stay_as_they_are():
-    assert plain("שלום 😀 Größe") == "שלום 😀 Größe"
+    assert one_line("שלום 😀 Größe") == "שלום 😀 Größe"
 
 
 @given(st.text(), st.integers(1, 50))
 def test_a_shortened_text_fits(text, length):
-    assert len(shortened(text, length)) <= length
-    assert shortened(text, len(plain(text)) + 1) == plain(text)
+    assert len(shorten(text, length)) <= length
+    assert shorten(text, len(one_line(text)) + 1) == one_line(text)
 
 
 def test_json_holds_no_number_that_json_has_not():

@@ -7,7 +7,7 @@ pytest.importorskip("typer", reason="the command line is an extra")
 
 import typer
 
-from sorr.cli import app as whole
+from sorr.cli import app as application
 from sorr.cli.options import as_drop
 
 
@@ -28,7 +28,7 @@ def test_any_other_is_refused_with_the_three_ways_to_say_it(text):
 
 
 def commands():
-    return [info.callback for info in whole.app.registered_commands]
+    return [info.callback for info in application.app.registered_commands]
 
 
 def options():

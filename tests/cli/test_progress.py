@@ -7,7 +7,7 @@ pytest.importorskip("rich", reason="the command line is an extra")
 
 from rich.console import Console
 
-from sorr.cli.progress import Pace, watched
+from sorr.cli.progress import Pace, track
 
 
 class Clock:
@@ -51,7 +51,7 @@ def test_nothing_to_do_is_all_done(clock):
 
 def test_without_a_terminal_there_is_a_line_every_few_seconds_and_one_at_the_end(clock):
     text = io.StringIO()
-    with watched("table1", Console(file=text, width=40), clock) as update:
+    with track("table1", Console(file=text, width=40), clock) as update:
         update(0.0, 100.0, "")
         for second in range(1, 13):
             clock.now += 1.0
@@ -68,7 +68,7 @@ def test_without_a_terminal_there_is_a_line_every_few_seconds_and_one_at_the_end
 def test_on_a_terminal_there_is_a_bar_with_name_percentage_times_and_the_last_cell(clock):
     text = io.StringIO()
     console = Console(file=text, width=100, force_terminal=True, color_system=None)
-    with watched("table1", console, clock) as update:
+    with track("table1", console, clock) as update:
         update(0.0, 4.0, "")
         clock.now += 60.0
         update(1.0, 4.0, "ours monk [AoRR] 3")
@@ -80,7 +80,7 @@ def test_on_a_terminal_there_is_a_bar_with_name_percentage_times_and_the_last_ce
 
 def test_a_short_run_can_stay_without_a_line(clock):
     text = io.StringIO()
-    with watched("reading", Console(file=text, width=40), clock, after=2.0) as update:
+    with track("reading", Console(file=text, width=40), clock, after=2.0) as update:
         update(0.0, 4.0, "")
         clock.now += 1.0
         update(4.0, 4.0, "")
@@ -89,7 +89,7 @@ def test_a_short_run_can_stay_without_a_line(clock):
 
 def test_a_longer_run_has_its_lines_from_then_on(clock):
     text = io.StringIO()
-    with watched("reading", Console(file=text, width=40), clock, after=2.0) as update:
+    with track("reading", Console(file=text, width=40), clock, after=2.0) as update:
         for second in range(5):
             update(float(second), 4.0, "rows")
             clock.now += 1.0
@@ -99,18 +99,18 @@ def test_a_longer_run_has_its_lines_from_then_on(clock):
     ]
 
 
-@pytest.mark.parametrize("passing", [False, True])
-def test_a_passing_bar_is_wiped_out_at_the_end(clock, passing):
+@pytest.mark.parametrize("transient", [False, True])
+def test_a_passing_bar_is_wiped_out_at_the_end(clock, transient):
     text = io.StringIO()
     console = Console(file=text, width=100, force_terminal=True, color_system=None)
-    with watched("audit", console, clock, passing=passing) as update:
+    with track("audit", console, clock, transient=transient) as update:
         update(1.0, 1.0, "")
-    assert text.getvalue().endswith("\x1b[1A\x1b[2K") == passing
+    assert text.getvalue().endswith("\x1b[1A\x1b[2K") == transient
 
 
 def test_a_step_that_tells_nothing_is_named_after_a_while():
     text = io.StringIO()
-    with watched("fit", Console(file=text, width=40), after=0.01):
+    with track("fit", Console(file=text, width=40), after=0.01):
         end = time.monotonic() + 10.0
         while not text.getvalue() and time.monotonic() < end:
             time.sleep(0.005)
@@ -119,7 +119,7 @@ def test_a_step_that_tells_nothing_is_named_after_a_while():
 
 def test_the_last_label_is_shown_after_a_while(clock):
     text = io.StringIO()
-    with watched("fit", Console(file=text, width=40), clock, after=0.01) as update:
+    with track("fit", Console(file=text, width=40), clock, after=0.01) as update:
         update(1.0, 4.0, "starts")
         end = time.monotonic() + 10.0
         while not text.getvalue() and time.monotonic() < end:
@@ -131,7 +131,7 @@ def test_the_last_label_is_shown_after_a_while(clock):
 
 def test_the_end_is_told_once(clock):
     text = io.StringIO()
-    with watched("reading", Console(file=text, width=40), clock) as update:
+    with track("reading", Console(file=text, width=40), clock) as update:
         update(0.0, 2.0, "")
         for _ in range(3):
             clock.now += 1.0

@@ -108,7 +108,7 @@ def test_drawing_what_was_never_measured_says_so(folder, log):
     with published(logged(log)):
         done = reproduce("fake", "--draw", "--out", folder)
     assert done.exit_code == 1
-    assert f"fake: there is nothing to draw in {folder}" in done.stderr
+    assert f"fake: nothing to draw in {folder}" in done.stderr
     assert measured(log) == []
 
 
@@ -136,8 +136,8 @@ def test_a_wrong_name_is_refused_before_anything_runs(folder, log):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "none given; needed some of --list, or all"),
-        (["fake", "--jobs", 0], "given 0; needed 1 or more, or -1 for all"),
+        ([], "none given; needed names of --list, or all"),
+        (["fake", "--jobs", 0], "given 0; needed 1 or more, or -1 for all cores"),
         (["fake", "--splits", 0], "Invalid value for '--splits'"),
         (["fake", "--protocol", "theirs"], "'theirs' is not one of"),
     ],
@@ -155,7 +155,7 @@ def test_an_experiment_that_lacks_a_file_is_named_and_the_others_go_on(folder, l
     assert done.exit_code == 1
     assert "needy: mnist.gz is not in /data; put it there (while measuring: paper" in done.stderr
     assert f"2 rows of needy are kept in {folder / 'rows' / 'needy.csv'}" in done.stderr
-    assert "Not all is there of: needy." in done.stderr
+    assert "Incomplete: needy." in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout.splitlines() == [str(folder / "able.md"), str(folder / "able.csv")]
 
@@ -183,7 +183,7 @@ def test_without_matplotlib_it_is_said_at_once(folder, log, monkeypatch):
     with published(logged(log)):
         done = reproduce("fake", "--out", folder)
     assert done.exit_code == 0
-    assert done.stderr.startswith("Figures need matplotlib, which is missing: pip install")
+    assert done.stderr.startswith("Figures need matplotlib, which is not installed: pip install")
 
 
 def test_a_fault_of_ours_shows_where_it_is_and_the_others_go_on(folder, log):
@@ -205,7 +205,7 @@ def test_rows_of_several_versions_are_named(folder, log, monkeypatch):
         done = reproduce("fake", "--splits", 2, "--out", folder)
     assert done.exit_code == 0
     assert f"sorr {sorr.__version__}" in done.stderr
-    assert "sorr 99.0. Another --out" in done.stderr
+    assert "sorr 99.0. To measure all of them" in done.stderr
 
 
 def test_rows_with_other_columns_are_refused_in_a_sentence(folder, log):
@@ -222,7 +222,7 @@ def test_an_experiment_of_the_other_protocol_only_says_so(folder, log):
     with published(logged(log, protocols=("ours",))):
         done = reproduce("fake", "--protocol", "paper", "--out", folder)
     assert done.exit_code == 0
-    assert "fake has one protocol only: ours" in done.stderr
+    assert "fake has only this protocol: ours" in done.stderr
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="there are no process groups here")
@@ -257,7 +257,7 @@ def test_an_interrupted_run_says_what_is_kept_and_goes_on(folder, log, jobs):
     kept = len(rows)
     last = err.splitlines()[-1]
     assert last.startswith(f"Stopped: {kept} rows of fake are kept in {folder}")
-    assert last.endswith("The same command goes on from there.")
+    assert last.endswith("The same command continues.")
     again = log.with_name("again")
     with published(logged(again)):
         assert reproduce("fake", "--out", folder).exit_code == 0

@@ -1,4 +1,4 @@
-"""The command line: arguments are read, a room is called, and what came out is printed."""
+"""The command line: read the arguments, call a room, print the result."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from importlib.util import find_spec
 
 __all__ = ["main"]
 
-_NEEDED = ("typer", "rich.console")  # found now, loaded when something is printed
+_REQUIRED = ("typer", "rich.console")  # checked now, loaded when something is printed
 
 
 def main() -> None:
     """Run the command ``sorr``, or say how to install what it needs."""
     try:
-        for module in _NEEDED:
-            if not _is_there(module):
+        for module in _REQUIRED:
+            if not _is_installed(module):
                 package = module.partition(".")[0]
-                sys.exit(
-                    f'The command sorr needs {package}, which is missing: pip install "sorr[cli]"'
-                )
+                sys.exit(f'sorr needs {package}, which is not installed: pip install "sorr[cli]"')
         from sorr.cli.app import app
     except KeyboardInterrupt:
         sys.exit(130)
@@ -28,8 +26,8 @@ def main() -> None:
     app(prog_name="sorr")
 
 
-def _is_there(module: str) -> bool:
+def _is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except ModuleNotFoundError:  # its package is missing
+    except ModuleNotFoundError:  # the package of the module is missing
         return False

@@ -1,4 +1,4 @@
-"""The command ``sorr`` and its parts."""
+"""The command ``sorr`` and its subcommands."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ __all__ = ["app"]
 
 app = typer.Typer(
     no_args_is_help=True,
-    rich_markup_mode=None,  # plain text: rich would take more time than all the rest
+    rich_markup_mode=None,  # plain text: loading rich would take longer than everything else
     pretty_exceptions_enable=False,
     epilog="sorr COMMAND --help explains a command, with examples.",
 )
 _COMMANDS = (
-    (audit.audit, audit.EXAMPLES, "Find the rows of a table that do not belong."),
-    (model.fit, model.FIT_EXAMPLES, "Fit a model without the rows that do not belong."),
-    (model.predict, model.PREDICT_EXAMPLES, "Predict from a saved model, as CSV."),
-    (datasets.datasets, datasets.EXAMPLES, "List the data sets there are, or write one as CSV."),
-    (reproduce.reproduce, reproduce.EXAMPLES, "Measure tables and figures of the paper."),
+    (audit.audit, audit.EXAMPLES, "Find the labels of a table that look wrong."),
+    (model.fit, model.FIT_EXAMPLES, "Fit a model without the suspect rows."),
+    (model.predict, model.PREDICT_EXAMPLES, "Predict with a saved model, as CSV."),
+    (datasets.datasets, datasets.EXAMPLES, "List the data sets, or write one as CSV."),
+    (reproduce.reproduce, reproduce.EXAMPLES, "Reproduce tables and figures of the paper."),
 )
 for command, examples, purpose in _COMMANDS:
     app.command(epilog=examples, short_help=purpose)(command)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
         typer.echo(f"sorr {__version__}")
         raise typer.Exit
 
@@ -38,7 +38,12 @@ def _print_version(wanted: bool) -> None:
 def sorr(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print it and end."),
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Print the version and exit.",
+        ),
     ] = False,
 ) -> None:
-    """Learn from data whose labels are partly wrong."""
+    """Learn from data with some wrong labels."""

@@ -1,4 +1,4 @@
-"""``sorr audit``: which rows of a table do not belong, why, and a model without them."""
+"""``sorr audit``: find the labels of a table that look wrong, and fit a model without them."""
 
 from __future__ import annotations
 
@@ -8,21 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.columns import Columns
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from sorr.cli.console import (
     EXIT_CODES,
     as_json,
     check_places,
-    guarded,
-    plain,
+    make_table,
+    one_line,
     read,
-    shortened,
-    shown,
+    report_errors,
+    shorten,
+    show_progress,
     write_files,
 )
 from sorr.cli.options import (
@@ -41,6 +37,9 @@ from sorr.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
     from sorr.auditing import AuditReport
 
 __all__ = ["EXAMPLES", "audit", "print_summary"]
@@ -58,28 +57,36 @@ Examples:
 """
 _FILES = ("report.html", "suspects.csv", "model.skops")
 _ENDINGS = (".gz", ".csv", ".tsv", ".tab", ".txt", ".parquet", ".pq")
+# Limits of the summary, so that it fits one screen. The files hold everything.
+_MAX_ROWS = 10
+_MAX_STRATA = 4  # classes or groups of a table
+_MAX_NOTES = 3
+_MAX_CELL_WIDTH = 18
+_MAX_CHOICE_LENGTH = 240  # of how the number of rows was chosen: three lines
+_MIN_REASON_WIDTH = 20
+_SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 
 
-@guarded
+@report_errors
 def audit(
     data: Annotated[
         Path | None,
         typer.Argument(
             metavar="FILE",
-            help="CSV or TSV (also .gz), or Parquet; without it, an example is audited.",
+            help="CSV or TSV (also .gz), or Parquet. Without a file, an example is audited.",
             show_default=False,
         ),
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option("--target", metavar="COLUMN", help="The column to predict: the labels."),
+        typer.Option("--target", metavar="COLUMN", help="Column to predict: the labels."),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             metavar="DIR",
-            help=f"The folder for {_FILES[0]}, {_FILES[1]} and {_FILES[2]}.",
+            help=f"Folder for {_FILES[0]}, {_FILES[1]} and {_FILES[2]}.",
             show_default="audit- and the name of the file",
         ),
     ] = None,
@@ -92,7 +99,7 @@ def audit(
         typer.Option(
             "--group",
             metavar="COLUMN",
-            help="Say how many rows are left out by this column too; give it once for each.",
+            help="Also count the dropped rows by this column. Repeat it for several columns.",
             show_default=False,
         ),
     ] = None,
@@ -101,16 +108,15 @@ def audit(
     jobs: Jobs = 1,
     force: Force = False,
     json: Json = False,
-    debug: Debug = False,  # noqa: ARG001 - read by what guards it
+    debug: Debug = False,  # noqa: ARG001 - read by report_errors
 ) -> None:
-    """Find the rows of a table that do not belong, and fit a model without them.
+    """Find the labels of a table that look wrong, and fit a model without them.
 
-    The folder then holds a report to read, the suspect rows with a reason each, and the model,
-    which sorr predict uses. Rows that were left out may be a minority, and not wrong: look at them.
+    The folder then holds a report to read, the suspect rows with a reason for each, and the model
+    for sorr predict. Suspects may be a minority, not mistakes: look at them.
     """
-    drop = as_drop(m)
     options = {
-        "m": drop,
+        "m": as_drop(m),
         "task": task.value,
         "id_column": id_column,
         "ignore": tuple(ignore or ()),
@@ -120,16 +126,21 @@ def audit(
     folder = out or Path(f"audit-{_stem(data)}")
     places = {name: folder / name for name in _FILES}
     check_places(places.values(), force)
-    report = _report(data, target, rows, seed, jobs, options)
-    with shown("report"):
-        contents = _contents(report)
-    write_files({places[name]: contents[name] for name in _FILES}, force)
+    report = _audit(data, target, rows, seed, jobs, options)
+    with show_progress("report"):
+        from sorr.auditing import dump_model
+
+        page, suspects, model = places.values()
+        contents = {
+            page: report.to_html(),
+            suspects: report.suspects_csv(),
+            model: dump_model(report.model),
+        }
+    write_files(contents, force)
     if json:
         typer.echo(as_json({**report.summary(), "files": places}))
         return
     from rich.console import Console
-
-    from sorr.cli.audit import print_summary
 
     print_summary(report, Console())
     for path in places.values():
@@ -146,11 +157,11 @@ def _check_target(
             )
         return
     given = options | {"target": target, "rows": rows}
-    named = [name for name, value in given.items() if value not in (None, (), "auto")]
-    if named:
-        flags = ", ".join(f"--{name.removesuffix('_column')}" for name in named)
+    names = [name for name, value in given.items() if value not in (None, (), "auto")]
+    if names:
+        flags = ", ".join(f"--{name.removesuffix('_column')}" for name in names)
         raise typer.BadParameter(
-            f"none given, and without it an example is audited, which takes no {flags}",
+            f"none given; without a file an example is audited, which takes no {flags}",
             param_hint="FILE",
         )
 
@@ -165,7 +176,7 @@ def _stem(data: Path | None) -> str:
     return name.strip("-. ") or "table"
 
 
-def _report(
+def _audit(
     data: Path | None,
     target: str | None,
     rows: int | None,
@@ -174,7 +185,7 @@ def _report(
     options: dict[str, Any],
 ) -> AuditReport:
     table = None if data is None else read(data, [options["id_column"]], rows, seed)
-    with shown("audit") as progress:
+    with show_progress("audit") as progress:
         from sorr.auditing import audit_example, audit_table
 
         if table is None or target is None:
@@ -182,83 +193,68 @@ def _report(
         return audit_table(table, target, seed=seed, jobs=jobs, progress=progress, **options)
 
 
-def _contents(report: AuditReport) -> dict[str, str | bytes]:
-    """Return what is in each file."""
-    from sorr.auditing import dump_model
-
-    page, table, model = _FILES
-    return {
-        page: report.to_html(),
-        table: report.suspects_csv(),
-        model: dump_model(report.model),
-    }
-
-
-# -- What an audit found, on one screen ------------------------------------------------------------
-
-
-_MOST_ROWS = 10  # of the suspects: the file has them all
-_MOST_STRATA = 4  # classes, or groups, of a table: the report has them all
-_MOST_NOTES = 3
-_WIDEST = 18  # letters of a cell
-_LONGEST_CHOICE = 240  # letters on how many rows were left out: three lines
-_NARROWEST = 20  # letters of a line of a reason
-_END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
+# -- The summary on screen -------------------------------------------------------------------------
 
 
 def print_summary(report: AuditReport, console: Console) -> None:
-    """Print what was read, how many rows are suspect, how sure that is, and the first of them."""
-    found = report.summary()
-    for line in _sentences(found):
+    """Print what was read, how many labels look wrong, how sure that is, and the worst rows."""
+    from rich.columns import Columns
+
+    summary = report.summary()
+    for line in _sentences(summary):
         _print(console, line)
-    console.print(Columns([_strata(*it) for it in found["dropped"].items()], padding=(0, 3)))
-    if found["suspects"]:
-        console.print(_suspects(report, console.width))
-    for text in found["warnings"]:
+    tables = [_strata_table(name, strata) for name, strata in summary["dropped"].items()]
+    console.print(Columns(tables, padding=(0, 3)))
+    if summary["suspects"]:
+        console.print(_suspects_table(report, console.width))
+    for text in summary["warnings"]:
         _print(console, f"Warning: {text}", "bold yellow")
-    notes = found["notes"]
-    for text in notes[:_MOST_NOTES]:
+    notes = summary["notes"]
+    for text in notes[:_MAX_NOTES]:
         _print(console, f"Note: {text}", "dim")
-    if len(notes) > _MOST_NOTES:
-        _print(console, f"{len(notes) - _MOST_NOTES} more notes are in the report.", "dim")
+    if len(notes) > _MAX_NOTES:
+        _print(console, f"The report has {len(notes) - _MAX_NOTES} more notes.", "dim")
 
 
 def _print(console: Console, line: str, style: str = "") -> None:
-    console.print(Text(plain(line), style=style), soft_wrap=not console.is_terminal)
+    from rich.text import Text
+
+    console.print(Text(one_line(line), style=style), soft_wrap=not console.is_terminal)
 
 
-def _sentences(found: dict[str, Any]) -> list[str]:
-    low, high = found["share_over_resamples"]
-    plainly, robustly = (_error(found, kind) for kind in ("plain", "robust"))
+def _sentences(summary: dict[str, Any]) -> list[str]:
+    low, high = summary["share_over_resamples"]
     lines = [
-        f"{found['table']}: {found['rows']:,} rows, {_columns(found['columns'])} to learn "
-        f"{found['target']} from ({found['task']}).",
-        f"{_suspect(found['suspects'])} left out: {found['share']:.1%} of all, and {low:.1%} to "
-        f"{high:.1%} in fits to halves of them.",
-        _first_sentences(found["choice"], _LONGEST_CHOICE),
-        f"Error on held-out rows that were kept: {robustly}; of a plain fit: {plainly}. On all "
-        f"held-out rows, as labelled: {_error(found, 'robust_on_all')} and "
-        f"{_error(found, 'plain_on_all')}.",
+        f"{summary['table']}: {summary['rows']:,} rows, {_count(summary['columns'], 'column')} to "
+        f"learn {summary['target']} from ({summary['task']}).",
+        f"{_suspects(summary)} ({summary['share']:.1%} of the rows; {low:.1%} to {high:.1%} when "
+        "repeated on half of the data).",
+        _first_sentences(summary["choice"], _MAX_CHOICE_LENGTH),
+        f"Error on held-out rows that were kept: {_error(summary, 'robust')}; of a plain fit: "
+        f"{_error(summary, 'plain')}. On all held-out rows, with the labels as given: "
+        f"{_error(summary, 'robust_on_all')} and {_error(summary, 'plain_on_all')}.",
     ]
-    if planted := found.get("planted"):
+    if planted := summary.get("planted"):
         lines.append(
-            f"{planted['wrong']} labels were made wrong on purpose: {planted['found']} of them are "
+            f"{planted['wrong']} labels were made wrong on purpose; {planted['found']} of them are "
             "among the suspects."
         )
     return lines
 
 
-def _columns(count: int) -> str:
-    return "1 column" if count == 1 else f"{count:,} columns"
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
-def _suspect(count: int) -> str:
-    return "1 row is suspect and was" if count == 1 else f"{count:,} rows are suspect and were"
+def _suspects(summary: dict[str, Any]) -> str:
+    noun = "number" if summary["task"] == "regression" else "label"
+    number = summary["suspects"]
+    return f"{_count(number, noun)} look{'s' * (number == 1)} wrong"
 
 
 def _first_sentences(text: str, length: int) -> str:
-    """Return as many of the first sentences as fit, and one at least: the report has them all."""
-    sentences = _END.split(plain(text))
+    """Return as many of the first sentences as fit, and at least one."""
+    sentences = _SENTENCE_END.split(one_line(text))
     kept = sentences[:1]
     for sentence in sentences[1:]:
         if len(" ".join([*kept, sentence])) > length:
@@ -267,78 +263,68 @@ def _first_sentences(text: str, length: int) -> str:
     return " ".join(kept)
 
 
-def _error(found: dict[str, Any], kind: str) -> str:
-    error = found["held_out_error"][kind]
-    return f"{error:.4g}" if found["task"] == "regression" else f"{error:.1%}"
+def _error(summary: dict[str, Any], kind: str) -> str:
+    error = summary["held_out_error"][kind]
+    return f"{error:.4g}" if summary["task"] == "regression" else f"{error:.1%}"
 
 
-def _strata(name: str, strata: list[dict[str, Any]]) -> Table:
-    """Return how many rows were left out of each class or group, those with the most first."""
-    table = _table()
-    table.add_column(Text(shortened(name, _WIDEST)))
-    for title in ("rows", "left out", "share"):
-        table.add_column(title, justify="right")
-    ordered = sorted(strata, key=lambda it: -it["dropped"] / it["rows"])
-    for it in ordered[:_MOST_STRATA]:
-        numbers = (f"{it['rows']:,}", f"{it['dropped']:,}", f"{it['dropped'] / it['rows']:.1%}")
-        table.add_row(Text(shortened(it["name"], _WIDEST)), *numbers)
-    if len(strata) > _MOST_STRATA:
-        table.add_row(Text(f"and {len(strata) - _MOST_STRATA} more", style="dim"))
-    return table
+def _strata_table(name: str, strata: list[dict[str, Any]]) -> Table:
+    """Return how many rows of each class or group were dropped, the largest shares first."""
+    titles = (shorten(name, _MAX_CELL_WIDTH), "rows", "dropped", "share")
+    ordered = sorted(strata, key=lambda stratum: -stratum["dropped"] / stratum["rows"])
+    rows = [
+        (
+            shorten(stratum["name"], _MAX_CELL_WIDTH),
+            f"{stratum['rows']:,}",
+            f"{stratum['dropped']:,}",
+            f"{stratum['dropped'] / stratum['rows']:.1%}",
+        )
+        for stratum in ordered[:_MAX_STRATA]
+    ]
+    if len(strata) > _MAX_STRATA:
+        rows.append((f"and {len(strata) - _MAX_STRATA} more", "", "", ""))
+    return make_table(titles, rows, numbers=titles[1:])
 
 
-def _suspects(report: AuditReport, width: int) -> Table:
-    """Return the most suspect rows: how likely each is wrong, how often it is left out again.
+def _suspects_table(report: AuditReport, width: int) -> Table:
+    """Return the most suspect rows: how likely each is wrong, and how often it is dropped again.
 
-    Reasons take two lines of what the other columns leave of the width.
+    A reason takes at most two lines of the width that the other columns leave.
     """
-    suspects = report.suspects.head(_MOST_ROWS)
-    records = [dict(zip(suspects.columns, row, strict=True)) for row in _tuples(suspects)]
-    columns = {"row": [str(it["row"]) for it in records]}
+    frame = report.suspects.head(_MAX_ROWS)
+    suspects = [dict(zip(frame.columns, row, strict=True)) for row in frame.itertuples(index=False)]
+    columns = {"row": [str(suspect["row"]) for suspect in suspects]}
     if report.rows.ids is not None:
-        columns["id"] = [shortened(it["id"], _WIDEST) for it in records]
+        columns["id"] = [shorten(suspect["id"], _MAX_CELL_WIDTH) for suspect in suspects]
     for name in ("given", "suggested"):
-        columns[name] = [_label(it[name]) for it in records]
-    for title, name, say in (
-        ("wrong", "flip_posterior", _chance),
+        columns[name] = [_label(suspect[name]) for suspect in suspects]
+    for title, name, write in (
+        ("wrong", "flip_posterior", _probability),
         ("again", "dropped_share", _percent),
     ):
-        shares = [say(it[name]) for it in records]
+        shares = [write(suspect[name]) for suspect in suspects]
         if any(shares):
             columns[title] = shares
     taken = sum(max(map(len, (title, *cells))) + 2 for title, cells in columns.items())
-    room = max(width - taken - 2, _NARROWEST)
-    columns["reason"] = [_two_lines(it["reason"], room) for it in records]
-    table = _table()
-    for title in columns:
-        is_number = title in ("row", "wrong", "again")
-        table.add_column(title, justify="right" if is_number else "left")
-    for cells in zip(*columns.values(), strict=True):
-        table.add_row(*map(Text, cells))
-    return table
+    room = max(width - taken - 2, _MIN_REASON_WIDTH)
+    columns["reason"] = [_two_lines(suspect["reason"], room) for suspect in suspects]
+    rows = zip(*columns.values(), strict=True)
+    return make_table(columns, rows, numbers=("row", "wrong", "again"))
 
 
 def _two_lines(text: str, width: int) -> str:
-    first, *rest = textwrap.wrap(plain(text), width) or [""]
-    return "\n".join([first, shortened(" ".join(rest), width)]) if rest else first
-
-
-def _tuples(frame: Any) -> list[tuple[Any, ...]]:
-    return list(frame.itertuples(index=False, name=None))
+    first, *rest = textwrap.wrap(one_line(text), width) or [""]
+    return "\n".join([first, shorten(" ".join(rest), width)]) if rest else first
 
 
 def _label(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else shortened(value, _WIDEST)
+    return f"{value:.6g}" if isinstance(value, float) else shorten(value, _MAX_CELL_WIDTH)
 
 
 def _percent(share: float) -> str:
     return "" if share != share else f"{share:.0%}"
 
 
-def _chance(probability: float) -> str:
-    """Return a probability without more digits than anyone should trust."""
+def _probability(probability: float) -> str:
+    """Return a probability, never as certain."""
     return ">99%" if probability > 0.99 else _percent(probability)
-
-
-def _table() -> Table:
-    return Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)

@@ -1,4 +1,4 @@
-"""What went wrong, in one line on standard error, and the exit code that belongs to it."""
+"""What all commands share: errors as one line, progress, files, and texts and tables on screen."""
 
 from __future__ import annotations
 
@@ -17,119 +17,145 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+
+from sorr._files import Content, write_all_atomically
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from sorr._typing import Report
     from sorr.auditing import Table as DataTable
 
 __all__ = [
     "EXIT_CODES",
-    "Content",
     "as_json",
     "check_places",
-    "guarded",
-    "plain",
+    "make_table",
+    "one_line",
+    "print_error_line",
     "print_page",
     "read",
-    "say",
-    "shortened",
-    "shown",
+    "report_errors",
+    "shorten",
+    "show_progress",
     "write_files",
 ]
 
 FAILED, UNUSABLE, STOPPED = 1, 2, 130
 EXIT_CODES = (
-    "Exit codes: 0, done; 1, failed, or something was left out; 2, the command or its file cannot "
-    "be used, and nothing was written; 130, stopped by Ctrl-C."
+    "Exit codes: 0 success; 1 failed or incomplete; 2 wrong arguments or input, nothing is "
+    "written; 130 stopped with Ctrl-C."
 )
+_OPTIONS = {"id_column": "--id", "n_rows": "--rows"}  # where an argument has another name here
+_SECONDS_BEFORE_PROGRESS = 2.0
+# Control characters, and those that turn the direction of the text after them.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 P = ParamSpec("P")
 
 
-def say(text: object) -> None:
-    """Print one line on standard error."""
-    typer.echo(plain(text), err=True)
+# -- Errors and exit codes -------------------------------------------------------------------------
 
 
-def guarded(command: Callable[P, None]) -> Callable[P, None]:
-    """Return the command such that what goes wrong is said in one line.
+def report_errors(command: Callable[P, None]) -> Callable[P, None]:
+    """Return the command with every error reported in one line, and warnings as notes.
 
-    Its option `debug` shows where it went wrong as well. Warnings become notes.
+    With the option `debug` of the command, the traceback is printed as well.
     """
 
     @functools.wraps(command)
     def run(*args: P.args, **options: P.kwargs) -> None:
-        with _noted(), _explained(bool(options.get("debug"))):
+        with _print_warnings(), _end_on_errors(bool(options.get("debug"))):
             command(*args, **options)
 
     return run
 
 
+def print_error_line(text: object) -> None:
+    """Print one line on standard error."""
+    typer.echo(one_line(text), err=True)
+
+
 @contextmanager
-def _explained(debug: bool) -> Iterator[None]:
+def _end_on_errors(debug: bool) -> Iterator[None]:
     try:
         yield
     except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
-        raise  # typer knows what to do
+        raise  # typer handles these
     except KeyboardInterrupt as error:
-        _show(error, debug)
-        say("Stopped.")
+        _print_traceback(error, debug)
+        print_error_line("Stopped.")
         raise typer.Exit(STOPPED) from None
     except Exception as error:
-        _show(error, debug)
-        sentence, code = _told(error)
-        say(sentence)
+        _print_traceback(error, debug)
+        sentence, code = _describe(error)
+        print_error_line(sentence)
         raise typer.Exit(code) from None
 
 
-def _show(error: BaseException, debug: bool) -> None:
+def _print_traceback(error: BaseException, debug: bool) -> None:
     if debug:
         typer.echo("".join(traceback.format_exception(error)), err=True, nl=False)
 
 
-def _told(error: Exception) -> tuple[str, int]:
-    """Return what to say of an exception, and the exit code."""
+def _describe(error: Exception) -> tuple[str, int]:
+    """Return the sentence for an exception, and the exit code."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"Error: {error.filename}: {error.strerror}", UNUSABLE
     if isinstance(error, ValueError | OSError):
-        return f"Error: {error}", UNUSABLE
+        return f"Error: {_with_options(error)}", UNUSABLE
     package = str(getattr(error, "name", "sorr")).partition(".")[0]
     if isinstance(error, ModuleNotFoundError) and package != "sorr":
-        return f'Error: this needs {package}, which is missing: pip install "sorr[cli]"', FAILED
+        return f'Error: {package} is needed and not installed: pip install "sorr[cli]"', FAILED
     if isinstance(error, ImportError) and "pip install" in str(error):
         return f"Error: {error}", FAILED
     if isinstance(error, MemoryError):
-        return "Error: there is not enough memory; --rows N takes so many of the rows", FAILED
+        return "Error: not enough memory; use a random sample of N rows with --rows N", FAILED
     name = type(error).__name__
-    return f"This is a fault of sorr: {name}: {error}; run again with --debug and report it", FAILED
+    return (
+        f"Internal error in sorr: {name}: {error}. Please report it; --debug shows where.",
+        FAILED,
+    )
+
+
+def _with_options(error: Exception) -> str:
+    """Return the message of an error, with the arguments it names as options of the command."""
+    parts = getattr(error, "parts", (str(error),))
+    return "".join(part if isinstance(part, str) else _as_options(part) for part in parts)
+
+
+def _as_options(argument: Any) -> str:
+    from sorr.auditing import quote
+
+    option = _OPTIONS.get(argument.name, f"--{argument.name}")
+    if argument.value is None:
+        return option
+    values = argument.value if isinstance(argument.value, list) else [argument.value]
+    texts = [str(value) if isinstance(value, int) else quote(value) for value in values]
+    return " ".join(f"{option} {text}" for text in texts)
 
 
 @contextmanager
-def _noted() -> Iterator[None]:
-    """Print warnings as notes, without the line of code that gave them."""
+def _print_warnings() -> Iterator[None]:
+    """Print warnings as notes, without the line of code that raised them."""
 
-    def note(message: Warning | str, *_: Any, **__: Any) -> None:
-        say(f"Note: {message}")
+    def print_note(message: Warning | str, *_: Any, **__: Any) -> None:
+        print_error_line(f"Note: {message}")
 
     with warnings.catch_warnings():
-        warnings.showwarning = note
+        warnings.showwarning = print_note
         yield
 
 
-# -- Steps that take time, with a report of how far they are; the first is to read a table ---------
-
-
-_PATIENCE = 2.0  # seconds that nobody wonders about
+# -- Steps that take time --------------------------------------------------------------------------
 
 
 def read(
     path: Path, text_columns: Iterable[str | None], rows: int | None = None, seed: int = 0
 ) -> DataTable:
-    """Return the table in a file, or some of its rows; names that are None are no columns."""
+    """Return the table in a file, or a sample of its rows. Columns named None are skipped."""
     names = tuple(name for name in text_columns if name is not None)
-    with shown("reading") as progress:
+    with show_progress("reading") as progress:
         from sorr.auditing import read_table
 
         return read_table(
@@ -138,148 +164,144 @@ def read(
 
 
 @contextmanager
-def shown(name: str) -> Iterator[Callable[[float, float, str], None]]:
-    """Give what shows the progress of a step on standard error, if it takes a while."""
+def show_progress(name: str) -> Iterator[Report]:
+    """Show the progress of a step on standard error, if it takes longer than two seconds."""
     from rich.console import Console
 
-    from sorr.cli.progress import watched
+    from sorr.cli.progress import track
 
-    with watched(name, Console(stderr=True), after=_PATIENCE, passing=True) as progress:
+    console = Console(stderr=True)
+    with track(name, console, after=_SECONDS_BEFORE_PROGRESS, transient=True) as progress:
         yield progress
 
 
-# -- Files of a command: nothing is overwritten unasked, and each is written whole or not at all ---
-
-
-Content = str | bytes | Iterable[str]
+# -- Files -----------------------------------------------------------------------------------------
 
 
 def check_places(paths: Iterable[Path], force: bool) -> None:
-    """Refuse places that are taken or cannot be written to: to be asked before the work begins."""
+    """Refuse paths that exist or cannot be written to. Call it before the work begins."""
     places = list(paths)
-    _check_taken(places, force)
+    _check_free(places, force)
     for folder in dict.fromkeys(path.parent for path in places):
-        ground = next(it for it in (folder, *folder.absolute().parents) if os.path.lexists(it))
-        if not ground.is_dir():
-            raise NotADirectoryError(f"{ground} is no folder; name another place with --out")
+        existing = next(
+            path for path in (folder, *folder.absolute().parents) if os.path.lexists(path)
+        )
+        if not existing.is_dir():
+            raise NotADirectoryError(f"{existing} is not a folder; choose another path with --out")
         try:
-            with tempfile.TemporaryDirectory(prefix=".sorr-", dir=ground):
+            with tempfile.TemporaryDirectory(prefix=".sorr-", dir=existing):
                 pass
         except OSError as error:
             raise PermissionError(
-                f"nothing can be written to {ground} ({error.strerror}); name another place with "
-                "--out"
+                f"cannot write to {existing} ({error.strerror}); choose another path with --out"
             ) from error
 
 
 def write_files(contents: Mapping[Path, Content], force: bool) -> None:
-    """Write files into one folder: under other names first, and moved when all are there.
-
-    A link at the place of a file is replaced; what it leads to is left alone.
-    """
-    (folder,) = {path.parent for path in contents}
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".sorr-", dir=folder) as aside:
-        whole = {path: Path(aside) / path.name for path in contents}
-        for path, content in contents.items():
-            _write(whole[path], content)
-        _check_taken(contents, force)
-        for path, file in whole.items():
-            file.replace(path)
+    """Write the files of one folder: all of them, or none."""
+    write_all_atomically(contents, lambda: _check_free(contents, force))
 
 
-def _write(path: Path, content: Content) -> None:
-    if isinstance(content, bytes):
-        path.write_bytes(content)
-        return
-    with path.open("w", encoding="utf-8", newline="") as file:
-        file.writelines([content] if isinstance(content, str) else content)
-
-
-def _check_taken(paths: Iterable[Path], force: bool) -> None:
-    taken = [path for path in paths if os.path.lexists(path)]
-    for path in taken:
+def _check_free(paths: Iterable[Path], force: bool) -> None:
+    existing = [path for path in paths if os.path.lexists(path)]
+    for path in existing:
         if path.is_dir() and not path.is_symlink():
-            raise IsADirectoryError(f"{path} is a folder; name another place with --out")
-    if taken and not force:
-        names = ", ".join(map(str, taken))
-        exist = "exists" if len(taken) == 1 else "exist"
+            raise IsADirectoryError(f"{path} is a folder; choose another path with --out")
+    if existing and not force:
+        names = ", ".join(map(str, existing))
+        verb = "exists" if len(existing) == 1 else "exist"
         raise FileExistsError(
-            f"{names} {exist} already; --force overwrites, --out names another place"
+            f"{names} {verb} already; overwrite with --force, or choose another path with --out"
         )
 
 
-# -- Texts from files, as they can be shown on a terminal ------------------------------------------
+# -- Texts -----------------------------------------------------------------------------------------
 
 
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # the last turn lines round
-
-
-def plain(text: object) -> str:
-    r"""Return a text on one line, without anything that a terminal would obey.
+def one_line(text: object) -> str:
+    r"""Return a text on one line, without characters that control a terminal.
 
     Examples
     --------
-    >>> plain("two\nlines, \x1b[31mred")
+    >>> one_line("two\nlines, \x1b[31mred")
     'two lines, \ufffd[31mred'
     """
     return _CONTROL.sub("\ufffd", " ".join(str(text).split()))
 
 
-def shortened(text: object, length: int) -> str:
-    """Return a text that fits.
+def shorten(text: object, length: int) -> str:
+    """Return a text on one line, cut to a length.
 
     Examples
     --------
-    >>> shortened("a long story", 7)
+    >>> shorten("a long story", 7)
     'a long…'
     """
-    whole = plain(text)
-    return whole if len(whole) <= length else whole[: length - 1].rstrip() + "…"
+    line = one_line(text)
+    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
 
 def as_json(value: Any) -> str:
-    r"""Return JSON in plain ASCII; what is no number there, such as NaN, is null.
+    r"""Return JSON in ASCII. NaN and infinity, which JSON does not have, become null.
 
     Examples
     --------
     >>> as_json({"share": float("nan"), "name": "é"})
     '{"share": null, "name": "\\u00e9"}'
     """
-    return json.dumps(_tidy(value), default=str)
+    return json.dumps(_without_nan(value), default=str)
 
 
-def _tidy(value: Any) -> Any:
+def _without_nan(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): _tidy(part) for key, part in value.items()}
+        return {str(key): _without_nan(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_tidy(part) for part in value]
+        return [_without_nan(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-# -- A page of Markdown on a terminal, its tables as narrow as they can be -------------------------
+# -- Tables and pages on screen --------------------------------------------------------------------
 
 
-def print_page(text: str, console: Console) -> None:
-    """Print titles in bold, tables with aligned columns, and everything else as it is."""
-    for is_table, lines in groupby(text.splitlines(), key=lambda line: line.startswith("|")):
-        if is_table:
-            console.print(_table(list(lines)))
-        else:
-            for line in lines:
-                console.print(_words(line), highlight=False)
+def make_table(
+    titles: Iterable[str],
+    rows: Iterable[Iterable[str]],
+    *,
+    numbers: Iterable[str] = (),
+    is_narrow: bool = True,
+) -> Table:
+    """Return a table for the screen, whose cells are texts and never markup.
 
+    Columns whose titles are in `numbers` are aligned to the right. A narrow table has less space
+    between its columns.
+    """
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
 
-def _table(lines: list[str]) -> Table:
-    header, _, *body = ([field.strip() for field in line.strip("|").split("|")] for line in lines)
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for name in header:
-        table.add_column(Text(name))
-    for fields in body:
-        table.add_row(*map(Text, fields))
+    spacing: dict[str, Any] = {"padding": (0, 1, 0, 0), "pad_edge": False} if is_narrow else {}
+    table, right = Table(box=SIMPLE_HEAD, **spacing), set(numbers)
+    for title in titles:
+        table.add_column(
+            Text(title), justify="right" if title in right else "left", overflow="fold"
+        )
+    for cells in rows:
+        table.add_row(*map(Text, cells))
     return table
 
 
-def _words(line: str) -> Text:
-    title = line.lstrip("#")
-    return Text(line) if title == line else Text(title.strip(), style="bold")
+def print_page(text: str, console: Console) -> None:
+    """Print Markdown: titles in bold, tables aligned, everything else as it is."""
+    from rich.text import Text
+
+    for is_table, lines in groupby(text.splitlines(), key=lambda line: line.startswith("|")):
+        if is_table:
+            header, _, *body = (
+                [field.strip() for field in line.strip("|").split("|")] for line in lines
+            )
+            console.print(make_table(header, body))
+            continue
+        for line in lines:
+            title = line.lstrip("#")
+            styled = Text(line) if title == line else Text(title.strip(), style="bold")
+            console.print(styled, highlight=False)

@@ -1,13 +1,21 @@
-"""``sorr datasets``: the data sets that come with sorr, listed, or one as CSV."""
+"""``sorr datasets``: list the data sets of sorr, or write one as CSV."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sorr.cli.console import EXIT_CODES, as_json, check_places, guarded, shown, write_files
+from sorr.cli.console import (
+    EXIT_CODES,
+    as_json,
+    check_places,
+    make_table,
+    report_errors,
+    show_progress,
+    write_files,
+)
 from sorr.cli.options import Debug, Force, Json, NewFile
 
 if TYPE_CHECKING:
@@ -27,24 +35,23 @@ Examples:
 _ROWS_AT_A_TIME = 500  # between two reports of progress
 
 
-@guarded
+@report_errors
 def datasets(
     name: Annotated[
         str | None,
-        typer.Argument(
-            metavar="NAME", help="Which of the list to write as CSV.", show_default=False
-        ),
+        typer.Argument(metavar="NAME", help="The data set to write as CSV.", show_default=False),
     ] = None,
     out: NewFile = None,
     force: Force = False,
     json: Json = False,
-    debug: Debug = False,  # noqa: ARG001 - read by what guards it
+    debug: Debug = False,  # noqa: ARG001 - read by report_errors
 ) -> None:
-    """List the data sets there are, or write one as CSV.
+    """List the data sets, or write one as CSV.
 
-    The column y holds the class of each row, under its name; y1, y2 and so on are 0 or 1 for each
-    label where a row can have several. Images are a row of grey values each, those for training.
-    Listing fetches nothing; a set that is not here yet is fetched when it is written, and kept.
+    The column y holds the name of the class of each row. If a row can have several labels, the
+    columns y1, y2 and so on hold 0 or 1 for each label. Of images, the training set is written,
+    one row of grey values per image. Listing downloads nothing. A data set that is not stored here
+    is downloaded when you write it, and kept.
     """
     from sorr.datasets import inventory
 
@@ -52,7 +59,7 @@ def datasets(
     if name is None:
         if out is not None:
             raise typer.BadParameter("given without a NAME", param_hint="--out")
-        _list(list(entries.values()), json)
+        _print_list(list(entries.values()), json)
         return
     if out is not None:
         check_places([out], force)
@@ -68,40 +75,33 @@ def datasets(
     typer.echo(as_json({**entries[name]._asdict(), "out": out}) if json else str(out))
 
 
-def _list(entries: list[Entry], json: bool) -> None:
+def _print_list(entries: list[Entry], json: bool) -> None:
     if json:
         typer.echo(as_json({"datasets": [entry._asdict() for entry in entries]}))
         return
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
-    table = Table("name", box=SIMPLE_HEAD)
-    table.add_column("rows", justify="right")
-    table.add_column("columns", justify="right")
-    table.add_column("target")
-    table.add_column("where it is from", overflow="fold")
-    for entry in entries:
-        numbers = (f"{entry.rows:,}", f"{entry.columns:,}")
-        table.add_row(entry.name, *numbers, entry.target, Text(entry.place))
-    Console().print(table)
+    rows = (
+        (entry.name, f"{entry.rows:,}", f"{entry.columns:,}", entry.target, entry.place)
+        for entry in entries
+    )
+    titles = ("name", "rows", "columns", "target", "source")
+    Console().print(make_table(titles, rows, numbers=("rows", "columns"), is_narrow=False))
 
 
 def _lines(name: str) -> Iterator[str]:
-    """Return the lines of a data set, as they are asked for; it is loaded at once."""
-    from sorr.datasets import load_dataset
+    """Load a data set, and return its lines one by one as they are asked for."""
+    from sorr.datasets import csv_lines, load_dataset
 
-    return _watched(name, load_dataset(name))
+    loaded = load_dataset(name)
+    n_rows = float(len(loaded.target))
 
+    def lines() -> Iterator[str]:
+        with show_progress(name) as update:
+            for row, line in enumerate(csv_lines(loaded)):
+                if row % _ROWS_AT_A_TIME == 0:
+                    update(float(row), n_rows, "")
+                yield line
+            update(n_rows, n_rows, "")
 
-def _watched(name: str, loaded: Any) -> Iterator[str]:
-    from sorr.datasets import csv_lines
-
-    n_rows = len(loaded.target)
-    with shown(name) as update:
-        for row, line in enumerate(csv_lines(loaded)):
-            if row % _ROWS_AT_A_TIME == 0:
-                update(float(row), float(n_rows), "")
-            yield line
-        update(float(n_rows), float(n_rows), "")
+    return lines()

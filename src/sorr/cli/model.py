@@ -1,4 +1,4 @@
-"""``sorr fit``: a model of a table, without the rows that do not belong."""
+"""``sorr fit`` and ``sorr predict``: a model of a table, and its predictions for another."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sorr.cli.console import (
     EXIT_CODES,
     as_json,
     check_places,
-    guarded,
-    plain,
+    one_line,
+    print_error_line,
     read,
-    say,
-    shown,
+    report_errors,
+    show_progress,
     write_files,
 )
 from sorr.cli.options import (
@@ -48,18 +48,28 @@ FIT_EXAMPLES = f"""\
 \b
 Examples:
   sorr fit people.csv --target income --out income.skops
-  sorr fit people.csv --target income --m 0.05 --ignore name --out it.skops
+  sorr fit people.csv --target income --m 0.05 --ignore name --out m5.skops
   sorr predict income.skops others.csv --out predictions.csv
 """
+PREDICT_EXAMPLES = f"""\
+{EXIT_CODES}
+
+\b
+Examples:
+  sorr predict audit-people/model.skops others.csv --out predictions.csv
+  sorr predict income.skops others.csv --id name
+  sorr predict income.skops others.parquet --json
+"""
+_MAX_COLUMNS_NAMED = 8  # in a message
 
 
-@guarded
+@report_errors
 def fit(
     data: Data,
     target: Target,
     out: Annotated[
         Path,
-        typer.Option("--out", metavar="FILE", help="The model to write.", show_default=False),
+        typer.Option("--out", metavar="FILE", help="Model file to write.", show_default=False),
     ],
     m: Drop = "auto",
     task: TaskOption = Task.auto,
@@ -70,17 +80,17 @@ def fit(
     jobs: Jobs = 1,
     force: Force = False,
     json: Json = False,
-    debug: Debug = False,  # noqa: ARG001 - read by what guards it
+    debug: Debug = False,  # noqa: ARG001 - read by report_errors
 ) -> None:
-    """Fit a model to a table and leave out the rows that do not belong.
+    """Fit a model to a table, without the rows that look wrong.
 
-    The model predicts from raw rows, with missing values and texts as they are. For the list of
-    rows that were left out, and a report, use sorr audit.
+    The model predicts from raw rows, with missing values and texts. For a list of the dropped
+    rows and a report, use sorr audit.
     """
     drop = as_drop(m)
     check_places([out], force)
     table = read(data, [id_column], rows, seed)
-    with shown("fit"):
+    with show_progress("fit"):
         from sorr.auditing import dump_model, fit_table
 
         fitted = fit_table(
@@ -95,13 +105,13 @@ def fit(
         )
     write_files({out: dump_model(fitted.pipeline)}, force)
     for note in (*fitted.rows.notes, *fitted.notes):
-        say(f"Note: {note}")
-    found = _figures(fitted)
+        print_error_line(f"Note: {note}")
+    figures = _figures(fitted)
     if json:
-        typer.echo(as_json({**found, "model": out}))
+        typer.echo(as_json({**figures, "model": out}))
         return
-    for line in _sentences(found):
-        typer.echo(plain(line))
+    for line in _sentences(figures):
+        typer.echo(one_line(line))
     typer.echo(str(out))
 
 
@@ -122,42 +132,29 @@ def _figures(fitted: Fitted) -> dict[str, Any]:
     }
 
 
-def _sentences(found: dict[str, Any]) -> list[str]:
-    error, share = found["error_on_kept_rows"], found["left_out"] / found["rows"]
-    wrong = (
+def _sentences(figures: dict[str, Any]) -> list[str]:
+    error, share = figures["error_on_kept_rows"], figures["left_out"] / figures["rows"]
+    quality = (
         f"The mean absolute error on the rows that were kept is {error:.4g}."
-        if found["task"] == "regression"
-        else f"{error:.1%} of the rows that were kept are predicted otherwise than labelled."
+        if figures["task"] == "regression"
+        else f"The model disagrees with {error:.1%} of the labels that were kept."
     )
     return [
-        f"{found['table']}: {found['rows']:,} rows, {found['columns']:,} columns to learn "
-        f"{found['target']} from ({found['task']}).",
-        f"{found['left_out']:,} rows were left out, {share:.1%} of all.",
-        wrong,
+        f"{figures['table']}: {figures['rows']:,} rows, {figures['columns']:,} columns to learn "
+        f"{figures['target']} from ({figures['task']}).",
+        f"{figures['left_out']:,} rows were dropped ({share:.1%} of all).",
+        quality,
     ]
 
 
-# -- ``sorr predict``: what a saved model makes of the rows of a table -----------------------------
-
-
-PREDICT_EXAMPLES = f"""\
-{EXIT_CODES}
-
-\b
-Examples:
-  sorr predict audit-people/model.skops others.csv --out predictions.csv
-  sorr predict income.skops others.csv --id name
-  sorr predict income.skops others.parquet --json
-"""
-_MOST_NAMED = 8  # columns in a message
-
-
-@guarded
+@report_errors
 def predict(
     model: Annotated[
         Path,
         typer.Argument(
-            metavar="MODEL", help="What sorr fit or sorr audit wrote.", show_default=False
+            metavar="MODEL",
+            help="Model file that sorr fit or sorr audit wrote.",
+            show_default=False,
         ),
     ],
     data: Data,
@@ -165,105 +162,100 @@ def predict(
     id_column: Id = None,
     force: Force = False,
     json: Json = False,
-    debug: Debug = False,  # noqa: ARG001 - read by what guards it
+    debug: Debug = False,  # noqa: ARG001 - read by report_errors
 ) -> None:
     """Predict the target of each row of a table, as CSV.
 
-    The columns: row, counted from 0; the one of --id; prediction; and for classes probability, how
-    sure the model is of that class. Columns that the model does not know are ignored, and missing
-    values are filled in as they were when it was fitted.
+    The columns are row, counted from 0; the column of --id; prediction; and for classes
+    probability, the probability of the predicted class. Columns that the model does not know are
+    ignored. Missing values are filled in as they were for the fit.
     """
     if out is not None:
         check_places([out], force)
-    pipeline = _loaded(model)
-    table = _table(data, pipeline.named_steps["columns"], id_column)
+    pipeline = _load(model)
+    table = _read_columns(data, pipeline.named_steps["columns"], id_column)
     for note in table.notes:
-        say(f"Note: {note}")
-    with shown("predicting"):
-        found = _predictions(model, pipeline, table, id_column)
-        text = _csv(found)
+        print_error_line(f"Note: {note}")
+    with show_progress("predicting"):
+        from sorr.auditing import to_csv
+
+        columns = _predict(model, pipeline, table, id_column)
+        records = list(zip(*columns.values(), strict=True))
+        text = to_csv(list(columns), records)
     if out is not None:
         write_files({out: text}, force)
     if json:
-        answer = {"model": model, "table": table.name, "rows": len(found["row"]), "out": out}
-        typer.echo(as_json(answer if out else {**answer, "predictions": _records(found)}))
+        answer = {"model": model, "table": table.name, "rows": len(records), "out": out}
+        predictions = [dict(zip(columns, record, strict=True)) for record in records]
+        typer.echo(as_json(answer if out else {**answer, "predictions": predictions}))
     elif out is None:
         typer.echo(text.encode("utf-8"), nl=False)
     else:
-        typer.echo(f"{len(found['row']):,} rows are predicted in {out}")
+        typer.echo(f"{len(records):,} predictions are in {out}")
 
 
-def _loaded(path: Path) -> Any:
+def _load(path: Path) -> Any:
     """Return a model that takes raw columns."""
     from sorr.auditing import load_model
 
     pipeline = load_model(path)
     if "columns" not in pipeline.named_steps:
-        raise ValueError(f"{path} takes no raw columns; needed a model of sorr fit or sorr audit")
+        raise ValueError(
+            f"{path} does not take raw columns; needed a model that sorr fit or sorr audit wrote"
+        )
     return pipeline
 
 
-def _table(path: Path, columns: Any, id_column: str | None) -> Table:
-    """Return the table, if it has all the columns that the model learned from."""
+def _read_columns(path: Path, columns: Any, id_column: str | None) -> Table:
+    """Return the table, if it has all columns that the model needs."""
     from sorr.auditing import TableError
 
     needed = list(columns.feature_names_in_)
     try:
         table = read(path, [*columns.categorical_, id_column])
     except TableError:
-        if str(path) != "-":  # which can be read but once
+        if str(path) != "-":  # standard input can be read once only
             _check_columns(path, needed, read(path, ()))
         raise
     _check_columns(path, needed, table)
     return table
 
 
-def _predictions(
+def _predict(
     path: Path, pipeline: Any, table: Table, id_column: str | None
 ) -> dict[str, list[Any]]:
-    """Return what is known of each row, by the names of the columns."""
-    found = {"row": table.rows.tolist()}
+    """Return the columns of the answer by name."""
+    columns = {"row": table.rows.tolist()}
     if id_column is not None:
         name = id_column if id_column not in ("row", "prediction", "probability") else "id"
-        found[name] = table.frame[id_column].tolist()
+        columns[name] = table.frame[id_column].tolist()
     try:
         prepared, last = pipeline[:-1].transform(table.frame), pipeline[-1]
-        found["prediction"] = last.predict(prepared).tolist()
+        columns["prediction"] = last.predict(prepared).tolist()
         if hasattr(last, "predict_proba"):
-            found["probability"] = last.predict_proba(prepared).max(axis=1).tolist()
+            columns["probability"] = last.predict_proba(prepared).max(axis=1).tolist()
     except (AttributeError, IndexError, KeyError, TypeError) as error:
         raise ValueError(
-            f"{path} does not work with the packages that are installed here "
-            f"({type(error).__name__}: {error}); needed those it was fitted with, which its second "
-            "line names: or fit it anew"
+            f"{path} does not work with the installed packages ({type(error).__name__}: {error}); "
+            "install the versions that its second line names, or fit the model again"
         ) from error
-    return found
-
-
-def _csv(found: dict[str, list[Any]]) -> str:
-    from sorr.auditing import to_csv
-
-    text: str = to_csv(list(found), zip(*found.values(), strict=True))
-    return text
-
-
-def _records(found: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    return [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
+    return columns
 
 
 def _check_columns(path: Path, needed: Sequence[str], table: Table) -> None:
-    """Refuse a table that lacks columns, and name those that may be meant."""
+    """Refuse a table that lacks columns, and name similar ones."""
     absent = [name for name in needed if name not in table.frame.columns]
     if absent:
-        more = f" and {len(absent) - _MOST_NAMED} more" if len(absent) > _MOST_NAMED else ""
-        names = ", ".join(_named(name, table) for name in absent[:_MOST_NAMED])
+        hidden = len(absent) - _MAX_COLUMNS_NAMED
+        more = f" and {hidden} more" if hidden > 0 else ""
+        names = ", ".join(_with_hint(name, table) for name in absent[:_MAX_COLUMNS_NAMED])
         raise ValueError(
             f"{path} lacks {len(absent)} of the {len(needed)} columns that the model learned from: "
-            f"{names}{more}; needed all of them, under the same names"
+            f"{names}{more}; needed all of them, with the same names"
         )
 
 
-def _named(name: str, table: Table) -> str:
+def _with_hint(name: str, table: Table) -> str:
     from sorr._checks import close_names
     from sorr.auditing import quote
 

@@ -1,4 +1,4 @@
-"""Options that several commands have: the same name means the same everywhere."""
+"""Options that several commands have. The same name means the same everywhere."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class Task(StrEnum):
-    """What is to be learned."""
+    """What the model learns."""
 
     auto = "auto"
     classification = "classification"
@@ -37,7 +37,7 @@ class Task(StrEnum):
 
 def _check_jobs(jobs: int) -> int:
     if jobs == 0:
-        raise typer.BadParameter("given 0; needed 1 or more, or -1 for all")
+        raise typer.BadParameter("given 0; needed 1 or more, or -1 for all cores")
     return jobs
 
 
@@ -47,12 +47,14 @@ Data = Annotated[
 ]
 Target = Annotated[
     str,
-    typer.Option("--target", metavar="COLUMN", help="The column to predict.", show_default=False),
+    typer.Option("--target", metavar="COLUMN", help="Column to predict.", show_default=False),
 ]
 Id = Annotated[
     str | None,
     typer.Option(
-        "--id", metavar="COLUMN", help="The column that names rows: shown, not learned from."
+        "--id",
+        metavar="COLUMN",
+        help="Column that identifies rows. It is shown, not learned from.",
     ),
 ]
 Ignore = Annotated[
@@ -60,7 +62,7 @@ Ignore = Annotated[
     typer.Option(
         "--ignore",
         metavar="COLUMN",
-        help="A column not to learn from; give it once for each.",
+        help="Column not to learn from. Repeat it for several columns.",
         show_default=False,
     ),
 ]
@@ -69,27 +71,27 @@ Drop = Annotated[
     typer.Option(
         "--m",
         metavar="auto|SHARE|COUNT",
-        help="How many rows to leave out: estimated, a share such as 0.1, or a number such as 20.",
+        help="How many rows to drop: estimated, a share such as 0.1, or a number such as 20.",
     ),
 ]
 TaskOption = Annotated[
     Task,
-    typer.Option("--task", help="Classes or numbers; auto looks at the target."),
+    typer.Option("--task", help="Classes or numbers; auto decides by the target."),
 ]
 Rows = Annotated[
     int | None,
     typer.Option(
-        "--rows",
-        metavar="N",
-        min=2,
-        help="Take so many of the rows, drawn at random.",
-        show_default="all",
+        "--rows", metavar="N", min=2, help="Use a random sample of N rows.", show_default="all"
     ),
 ]
 Seed = Annotated[
     int,
     typer.Option(
-        "--seed", metavar="N", min=0, max=2**32 - 1, help="Draws: the same gives the same result."
+        "--seed",
+        metavar="N",
+        min=0,
+        max=2**32 - 1,
+        help="Seed for everything random. The same seed gives the same result.",
     ),
 ]
 Jobs = Annotated[
@@ -98,19 +100,14 @@ Jobs = Annotated[
         "--jobs",
         metavar="N",
         callback=_check_jobs,
-        help="How much to do at a time; -1 for as much as there are cores. Numbers stay equal.",
+        help="Number of parallel jobs; -1 for one per core. Results do not depend on it.",
     ),
 ]
 NewFile = Annotated[
     Path | None,
-    typer.Option(
-        "--out",
-        metavar="FILE",
-        help="The file to write.",
-        show_default="standard output",
-    ),
+    typer.Option("--out", metavar="FILE", help="File to write.", show_default="standard output"),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite what is there.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object for scripts, and nothing else.")
 ]
@@ -121,7 +118,7 @@ Debug = Annotated[
 
 
 def as_drop(text: str) -> float | int | Literal["auto"]:
-    """Return how many rows to leave out, or refuse what is no such number.
+    """Return how many rows to drop, or refuse a text that does not say so.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""``sorr reproduce``: the paper's tables and figures, measured here."""
+"""``sorr reproduce``: measure the tables and figures of the paper again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sorr.cli.console import EXIT_CODES, guarded
+from sorr.cli.console import EXIT_CODES, make_table, report_errors
 from sorr.cli.options import Debug, Jobs
 
 if TYPE_CHECKING:
@@ -36,30 +36,30 @@ Examples:
 
 
 class Protocol(StrEnum):
-    """Whose way to fit and to choose."""
+    """How models are fitted and chosen."""
 
     paper = "paper"
     ours = "ours"
     both = "both"
 
 
-@guarded
+@report_errors
 def reproduce(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Which of the list; or 'all'.", show_default=False),
+        typer.Argument(metavar="NAME", help="Experiments of --list, or 'all'.", show_default=False),
     ] = None,
     protocol: Annotated[
         Protocol,
         typer.Option(
-            help="As the authors' released scripts do it, or with an exact optimiser and "
+            help="paper: as in the authors' released scripts. ours: with an exact optimiser, and "
             "every choice made on validation data."
         ),
     ] = Protocol.both,
     splits: Annotated[
         int | None,
         typer.Option(
-            min=1, help="How many splits of the data, or runs.", show_default="those of the list"
+            min=1, help="Number of splits of the data, or of runs.", show_default="as in --list"
         ),
     ] = None,
     jobs: Jobs = 1,
@@ -67,67 +67,65 @@ def reproduce(
         Path | None,
         typer.Option(
             file_okay=False,
-            help="The folder for tables, figures and rows.",
+            help="Folder for tables, figures and rows.",
             show_default="reproduction, or reproduction-quick",
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Less of everything: each in less than a minute.")
+        bool, typer.Option("--quick", help="Small, fast run: under a minute per experiment.")
     ] = False,
     draw: Annotated[
-        bool, typer.Option("--draw", help="Measure nothing; draw what has been measured.")
+        bool, typer.Option("--draw", help="Measure nothing. Draw what was measured before.")
     ] = False,
-    show: Annotated[bool, typer.Option("--list", help="Print what there is, and end.")] = False,
-    debug: Debug = False,  # noqa: ARG001 - read by what guards it
+    show: Annotated[bool, typer.Option("--list", help="List the experiments and exit.")] = False,
+    debug: Debug = False,  # noqa: ARG001 - read by report_errors
 ) -> None:
-    """Measure tables and figures of the paper, beside the printed numbers.
+    """Reproduce tables and figures of the paper, beside the printed numbers.
 
-    Each measurement is kept in the folder at once: stop at any moment, and the same command goes
-    on from there. What cannot be measured, for want of a file of data or a package, is named and
-    left out; the rest goes on.
+    Each measurement is saved at once. You can stop at any time: the same command continues. If a
+    data file or a package is missing, the experiment is named and skipped, and the others go on.
     """
     from rich.console import Console
 
     screen = Console()
     if show:
-        screen.print(_list())
+        screen.print(_list_experiments())
         return
-    experiments = _named(names or [])
+    experiments = _find_experiments(names or [])
     protocols = ("paper", "ours") if protocol is Protocol.both else (protocol.value,)
     folder = out or Path("reproduction-quick" if quick else "reproduction")
     work = _Work(folder, jobs, draw, screen, Console(stderr=True))
     if find_spec("matplotlib") is None:
-        work.say('Figures need matplotlib, which is missing: pip install "sorr[plot]"')
-    left_out = []
+        work.say('Figures need matplotlib, which is not installed: pip install "sorr[plot]"')
+    incomplete = []
     for experiment in experiments:
         plan = experiment.plan(protocols, splits, quick)
         if not set(plan.protocols) <= set(protocols):
-            work.say(f"{experiment.name} has one protocol only: {', '.join(plan.protocols)}")
+            work.say(f"{experiment.name} has only this protocol: {', '.join(plan.protocols)}")
         if not work.finish(experiment, plan):
-            left_out.append(experiment.name)
-    if left_out:
-        work.say(f"Not all is there of: {', '.join(left_out)}. The reasons are above.")
+            incomplete.append(experiment.name)
+    if incomplete:
+        work.say(f"Incomplete: {', '.join(incomplete)}. See the messages above.")
         raise typer.Exit(1)
 
 
-def _list() -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
+def _list_experiments() -> Table:
     from sorr.experiments import EXPERIMENTS, get_experiment
 
-    table = Table("name", "what it shows", "protocols", "splits", box=SIMPLE_HEAD)
-    for name in EXPERIMENTS:
-        found = get_experiment(name)
-        table.add_row(name, found.title, ", ".join(found.protocols), str(found.splits))
-    return table
+    titles = ("name", "what it shows", "protocols", "splits")
+    experiments = [get_experiment(name) for name in EXPERIMENTS]
+    rows = [
+        (experiment.name, experiment.title, ", ".join(experiment.protocols), str(experiment.splits))
+        for experiment in experiments
+    ]
+    return make_table(titles, rows, is_narrow=False)
 
 
-def _named(names: Sequence[str]) -> list[Experiment]:
+def _find_experiments(names: Sequence[str]) -> list[Experiment]:
     from sorr.experiments import EXPERIMENTS, get_experiment
 
     if not names:
-        raise typer.BadParameter("none given; needed some of --list, or all", param_hint="NAME")
+        raise typer.BadParameter("none given; needed names of --list, or all", param_hint="NAME")
     wanted = [each for name in names for each in (EXPERIMENTS if name == "all" else [name])]
     try:
         return [get_experiment(name) for name in dict.fromkeys(wanted)]
@@ -137,33 +135,32 @@ def _named(names: Sequence[str]) -> list[Experiment]:
 
 @dataclass(frozen=True)
 class _Work:
-    """Where experiments write, and what is told to whom."""
+    """Where experiments write, and where messages go."""
 
     folder: Path
     jobs: int
     redraw: bool
     screen: Console
-    aside: Console
+    errors: Console
 
     def say(self, text: str) -> None:
-        self.aside.print(text, markup=False, highlight=False, soft_wrap=True)
+        self.errors.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def finish(self, experiment: Experiment, plan: Plan) -> bool:
-        """Measure and draw an experiment, and tell whether all of it is there."""
+        """Measure and draw an experiment. Return whether it is complete."""
         from sorr.experiments import RefusedError
 
         try:
             paths = self._measure(experiment, plan)
         except KeyboardInterrupt:
-            kept = self._kept(experiment, plan)
-            self.say(f"Stopped: {kept}. The same command goes on from there.")
+            self.say(f"Stopped: {self._kept(experiment, plan)}. The same command continues.")
             raise typer.Exit(130) from None
         except (OSError, ImportError) as error:
             self._explain(experiment, error)
-            self.say(f"{self._kept(experiment, plan)}; --draw draws what is there.")
+            self.say(f"{self._kept(experiment, plan)}; --draw draws them.")
         except RefusedError as error:
             self._explain(experiment, error)
-        except Exception as error:  # a fault of ours must not stop the experiments that follow
+        except Exception as error:  # a bug must not stop the experiments that follow
             self.say("".join(traceback.format_exception(error)))
             self._explain(experiment, error)
         else:
@@ -171,24 +168,23 @@ class _Work:
         return False
 
     def _measure(self, experiment: Experiment, plan: Plan) -> list[Path]:
-        from sorr.cli.progress import watched
+        from sorr.cli.progress import track
         from sorr.experiments import draw, run
 
         if self.redraw:
             return draw(experiment, plan, self.folder)
-        with watched(experiment.name, self.aside) as progress:
+        with track(experiment.name, self.errors) as progress:
             return run(experiment, plan, self.folder, jobs=self.jobs, progress=progress)
 
     def _print(self, experiment: Experiment, plan: Plan, paths: Sequence[Path]) -> bool:
         from sorr.cli.console import print_page
 
         if not paths:
-            self.say(f"{experiment.name}: there is nothing to draw in {self.folder}")
+            self.say(f"{experiment.name}: nothing to draw in {self.folder}")
         if len(origins := self._origins(experiment, plan)) > 1:
-            several = "; ".join(sorted(origins))
             self.say(
-                f"{experiment.name}: its rows were measured by {several}. Another --out has all "
-                "of them measured by the one that is installed."
+                f"{experiment.name}: its rows were measured by {'; '.join(sorted(origins))}. To "
+                "measure all of them with the installed version, choose another folder with --out."
             )
         for path in paths:
             if self.screen.is_terminal and path.suffix == ".md":
@@ -201,7 +197,10 @@ class _Work:
         from sorr.experiments import row_file
 
         rows = row_file(experiment, plan, self.folder).read()
-        return {" ".join(f"{name} {it}" for name, it in row["versions"].items()) for row in rows}
+        return {
+            " ".join(f"{name} {version}" for name, version in row["versions"].items())
+            for row in rows
+        }
 
     def _explain(self, experiment: Experiment, error: Exception) -> None:
         notes = "".join(f" ({note})" for note in getattr(error, "__notes__", []))
