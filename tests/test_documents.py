@@ -1,15 +1,24 @@
-"""The code in README and docs runs and prints what stands below it."""
+"""Pages are true: their code runs and prints what they show, their names and links exist."""
 
 import contextlib
 import io
 import re
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from tests.test_architecture import ROOMS
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+OWN = ("architecture", "benchmarks", "index", "reference")
+WRAPPED = [
+    *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG")),
+    *(ROOT / "docs" / f"{name}.md" for name in OWN),
+]
+LONGEST = 100
 BLOCK = re.compile(r"^```(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -48,3 +57,60 @@ def test_links_between_the_pages_lead_somewhere():
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
             if "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def long_lines(text):
+    """Return the lines of prose that are too long; tables, code and lone links may be."""
+    prose = BLOCK.sub("", text).splitlines()
+    return [
+        line
+        for line in prose
+        if len(line) > LONGEST and not line.startswith("|") and " " in line.strip()
+    ]
+
+
+@pytest.mark.parametrize("page", WRAPPED, ids=lambda page: page.name)
+def test_no_line_of_prose_is_too_long(page):
+    assert long_lines(page.read_text(encoding="utf-8")) == []
+
+
+def test_tables_code_and_links_may_be_long():
+    word, prose = "x" * 101, "word " * 21
+    assert long_lines(f"| {prose} |\n{word}\n```text\n{prose}\n```\n") == []
+    assert long_lines(f"short\n{prose}\n") == [prose]
+
+
+def test_the_reference_lists_names_of_the_doors():
+    text = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    for module, names in re.findall(
+        r"currentmodule:: (\S+).*?nosignatures:\n\n(.*?)```", text, re.S
+    ):
+        missing = set(names.split()) - set(import_module(module).__all__)
+        assert not missing, f"{module} does not export {missing}"
+
+
+def listed_chapters():
+    """Return the chapters that the architecture page lists for each room, in its order."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`\w+`|every room) \| [^|]+ \| ([^|]+) \|$", text, re.M)
+    return {room.strip("`"): set(re.findall(r"`([\w/]*\w)`", cell)) for room, cell in rows}
+
+
+def test_the_architecture_page_names_every_file_of_the_source():
+    source = ROOT / "src" / "sorr"
+    listed = listed_chapters()
+    assert listed.pop("every room") == {path.stem for path in source.glob("_[a-z]*.py")}
+    del listed["metrics"]  # a room of one file
+    assert set(listed) == {path.parent.name for path in source.glob("*/__init__.py")}
+    for room, chapters in listed.items():
+        files = [path.relative_to(source / room) for path in (source / room).rglob("*.py")]
+        names = {path.with_suffix("").as_posix() for path in files if path.stem != "__init__"}
+        assert chapters == {name.removeprefix("paper/") for name in names}, room
+
+
+def test_the_architecture_page_and_its_picture_show_the_corridor():
+    rooms = [room for room in listed_chapters() if room != "every room"]
+    picture = (ROOT / "docs" / "_static" / "architecture.svg").read_text(encoding="utf-8")
+    for position, room in enumerate(rooms):
+        assert ROOMS[room].own <= set(rooms[:position]), f"{room} stands too far left"
+        assert f">{room}</text>" in picture
