@@ -154,7 +154,7 @@ def test_a_row_outside_of_every_group_counts_nothing():
         (
             {"m": 1, "k": None, "labels": LABELS},
             ValueError,
-            r"m=1 is a count, but the rows are ranked within groups.*pass a fraction, m=0.1",
+            r"m=1 is a count, but the rows are ranked within groups.*pass a fraction such as m=0.1",
         ),
         ({"m": 0, "k": 3, "labels": LABELS}, ValueError, "k=3 is a count, .* or a mapping"),
         (
@@ -182,5 +182,5 @@ def test_a_count_of_zero_is_no_count():
 
 
 def test_a_mapping_to_a_group_that_is_not_there_is_refused():
-    with pytest.raises(ValueError, match=r"entry for 7, which is no group; needed 0, 1"):
+    with pytest.raises(ValueError, match=r"entry for 7, which is not a group; needed 0, 1"):
         Groups.of(4, {0: 1, 1: 1, 7: 1}, None, labels=[0, 0, 1, 1])

@@ -1,5 +1,3 @@
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -113,7 +111,7 @@ def test_bands_of_many_rows_find_the_minimum_of_all_rows_at_once(loss, monkeypat
     y = targets_for(loss, X)
     objective = RankedRangeObjective(X, y, loss, k=600, C=1e3)
     banded = topsum(objective)
-    monkeypatch.setattr("sorr.solvers.convex._WHOLE", 10_000)
+    monkeypatch.setattr("sorr.solvers.convex._MAX_ROWS_AT_ONCE", 10_000)
     whole = topsum(objective)
     assert banded.gap <= 1e-6
     assert len(banded.trace) <= 4  # the model of the other rows is right
@@ -126,7 +124,7 @@ def test_many_parameters_are_solved_without_matrices(loss, k, monkeypatch):
     X, y = classes(300, 6)
     objective = RankedRangeObjective(X, y, loss, k=k, C=5.0)
     exact = topsum(objective)
-    monkeypatch.setattr(sys.modules["sorr.solvers.convex"], "_DENSE", 3)
+    monkeypatch.setattr("sorr.solvers.convex._MAX_DENSE_PARAMETERS", 3)
     rough = topsum(objective)
     assert rough.objective <= exact.objective * (1 + 1e-3)
     # Whatever was reached, the gap says how far it may be.

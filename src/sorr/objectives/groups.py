@@ -1,4 +1,4 @@
-"""Ranked ranges within groups of rows, each with its own ends, averaged by their mass."""
+"""Which rows are ranked together: groups of rows, each with its own ranks, averaged by mass."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sorr._typing import FloatArray, IntArray, Weight
 from sorr.ranked import Mass, RankedRange, ranked_range_weights
 
 __all__ = ["Group", "Groups", "Rank"]
 
 Rank: TypeAlias = "int | float | Mapping[Any, int | float | None] | None"
-Rows: TypeAlias = "npt.NDArray[np.intp] | slice"
-_ROUNDING = 1e-9
-_FEW = 16  # groups up to which a comparison with each is faster than sorting the labels
+Rows: TypeAlias = "IntArray | slice"
+
+_ROUNDING = 1e-9  # relative differences of masses below this are rounding errors
+_MAX_COMPARED_LABELS = 16  # labels up to which a comparison with each is faster than sorting
 
 
 class Group(NamedTuple):
-    """Some of the rows, the ranks that are kept of them, and how much their sum counts.
+    """Some of the rows, the ranks that are kept, and how much their sum counts.
 
     The group adds `scale` times the sum of its ranked range to the objective. `scale` is the
-    share of the group in the total mass, over k - m.
+    share of the group in the total mass, divided by k - m.
     """
 
     label: Hashable
@@ -35,12 +37,12 @@ class Group(NamedTuple):
 
     @property
     def width(self) -> float:
-        """How much is kept of the group."""
+        """The mass that is kept."""
         return self.k - self.m
 
     @property
     def is_full(self) -> bool:
-        """Whether the range holds all of the mass, so that nothing is ranked."""
+        """Whether all of the mass is kept, so that nothing is ranked."""
         return self.m == 0 and self.k >= self.mass * (1 - _ROUNDING)
 
 
@@ -48,12 +50,12 @@ class Group(NamedTuple):
 class Groups:
     """The groups of all rows, and the mass of each row.
 
-    A row outside of every group counts nothing. Masses are ones where `weight` is None.
+    A row outside all groups does not count. All masses are one if `weight` is None.
     """
 
     groups: tuple[Group, ...]
     n_samples: int
-    weight: npt.NDArray[np.float64] | None = None
+    weight: Weight | None = None
 
     @classmethod
     def of(
@@ -62,14 +64,15 @@ class Groups:
         m: Rank,
         k: Rank,
         labels: npt.ArrayLike | None = None,
-        weight: npt.NDArray[np.float64] | None = None,
+        weight: Weight | None = None,
     ) -> Groups:
-        """Return the groups by label; without labels, all rows as one."""
+        """Return the groups by label; without labels, all rows as one group."""
+        is_grouped = labels is not None
         total = float(n_samples) if weight is None else float(weight.sum())
+        members = list(_split_by_label(n_samples, labels))
+        if is_grouped:
+            _refuse_unknown_groups(m, k, [label for label, _ in members])
         groups = []
-        members = list(_by_label(n_samples, labels))
-        if labels is not None:
-            _refuse_strangers(m, k, [label for label, _ in members])
         for label, rows in members:
             if weight is None:
                 size: int | float = n_samples if isinstance(rows, slice) else len(rows)
@@ -77,12 +80,14 @@ class Groups:
                 size = float(weight[rows].sum())
             if size == 0:
                 continue
-            several = labels is not None
-            lower, upper = _rank("m", m, label, several), _rank("k", k, label, several)
+            lower, upper = (
+                _rank_of_group(name, rank, label, is_grouped=is_grouped)
+                for name, rank in (("m", m), ("k", k))
+            )
             try:
                 ends = RankedRange(0 if lower is None else lower, upper).resolve(size)
             except ValueError as error:
-                raise ValueError(f"in group {label!r}: {error}" if several else error) from None
+                raise ValueError(f"in group {label!r}: {error}" if is_grouped else error) from None
             low, high = float(ends.m), float(ends.k or size)
             share = float(size) / total
             groups.append(Group(label, rows, low, high, float(size), share / (high - low)))
@@ -95,7 +100,7 @@ class Groups:
         return len(self.groups)
 
     @property
-    def masses(self) -> npt.NDArray[np.float64]:
+    def masses(self) -> Weight:
         """The mass of each row."""
         return np.ones(self.n_samples) if self.weight is None else self.weight
 
@@ -106,13 +111,13 @@ class Groups:
 
     @property
     def total(self) -> float:
-        """What all groups count together at a loss of one: one, by construction."""
+        """The sum of all groups at a loss of one: one, by construction."""
         return sum(group.scale * group.width for group in self)
 
     def shares(self, order: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return how much each row counts in the objective; ties share equally.
 
-        `order` is any array that ranks the rows as their losses do.
+        `order` is any array that ranks the rows in the order of their losses.
         """
         if len(self.groups) == 1 and isinstance(self.groups[0].rows, slice):
             return self._shares(self.groups[0], order)
@@ -142,7 +147,7 @@ class Groups:
         return replace(self, groups=top).shares(order)
 
     def with_ends(self, which: str) -> Groups:
-        """Return the groups of a part of the difference of convex functions: phi of k, or of m.
+        """Return the groups of one convex part, phi of k or phi of m.
 
         The scales stay, so that the first part minus the second is the objective.
         """
@@ -161,25 +166,26 @@ class Groups:
     def trimmed(self, order: npt.NDArray[Any]) -> Groups:
         """Return the groups without the mass ranked m or above: top sums of width k - m.
 
-        Ties at rank m are broken by index, so that whole rows are dropped: any way to break them
+        Ties at rank m are broken by index, so that whole rows are dropped. Any way to break them
         gives a majoriser that touches the objective.
         """
         kept = self.masses.copy()
-        groups = []
         for group in self:
             if group.m > 0:
                 weight = None if self.weight is None else self.weight[group.rows]
                 # In float32 a row that is dropped in full could seem to be dropped in part.
                 ranks = order[group.rows].astype(np.float64, copy=False)
                 dropped = ranked_range_weights(ranks, 0, Mass(group.m), sample_weight=weight)
-                kept[group.rows] -= _whole_rows(dropped, kept[group.rows])
-            groups.append(group._replace(m=0.0, k=group.width, mass=group.mass - group.m))
-        return Groups(tuple(groups), self.n_samples, np.maximum(kept, 0.0))
+                kept[group.rows] -= _drop_whole_rows(dropped, kept[group.rows])
+        return self.after_dropping(np.maximum(kept, 0.0))
+
+    def after_dropping(self, kept: Weight) -> Groups:
+        """Return top sums of width k - m, given the masses left after m of each is dropped."""
+        groups = tuple(g._replace(m=0.0, k=g.width, mass=g.mass - g.m) for g in self)
+        return Groups(groups, self.n_samples, kept)
 
 
-def _whole_rows(
-    dropped: npt.NDArray[np.floating[Any]], mass: npt.NDArray[np.float64]
-) -> npt.NDArray[np.floating[Any]]:
+def _drop_whole_rows(dropped: FloatArray, mass: Weight) -> FloatArray:
     """Return the same total mass, taken from the tied rows one after the other."""
     tied = np.flatnonzero((dropped > 0) & (dropped < mass))
     if tied.size:
@@ -188,7 +194,8 @@ def _whole_rows(
     return dropped
 
 
-def _by_label(n_samples: int, labels: npt.ArrayLike | None) -> Iterator[tuple[Any, Rows]]:
+def _split_by_label(n_samples: int, labels: npt.ArrayLike | None) -> Iterator[tuple[Any, Rows]]:
+    """Yield each label and its rows."""
     if labels is None:
         yield None, slice(None)
         return
@@ -197,7 +204,7 @@ def _by_label(n_samples: int, labels: npt.ArrayLike | None) -> Iterator[tuple[An
         raise ValueError(
             f"groups has shape {array.shape}; needed one label for each of the {n_samples} rows"
         )
-    if array.dtype.kind in "iu" and array.min() >= 0 and array.max() < _FEW:
+    if array.dtype.kind in "iu" and array.min() >= 0 and array.max() < _MAX_COMPARED_LABELS:
         for name in np.flatnonzero(np.bincount(array)).tolist():  # without sorting
             yield name, np.flatnonzero(array == name)
         return
@@ -208,18 +215,19 @@ def _by_label(n_samples: int, labels: npt.ArrayLike | None) -> Iterator[tuple[An
         yield name, order[start:stop]
 
 
-def _refuse_strangers(m: Rank, k: Rank, labels: list[Any]) -> None:
+def _refuse_unknown_groups(m: Rank, k: Rank, labels: list[Any]) -> None:
     for name, rank in (("m", m), ("k", k)):
-        if isinstance(rank, Mapping) and (strangers := [key for key in rank if key not in labels]):
+        if isinstance(rank, Mapping) and (unknown := [key for key in rank if key not in labels]):
             raise ValueError(
-                f"{name}={rank!r} has an entry for {strangers[0]!r}, which is no group; "
+                f"{name}={rank!r} has an entry for {unknown[0]!r}, which is not a group; "
                 f"needed {', '.join(map(repr, labels))}"
             )
 
 
-def _rank(name: str, rank: Rank, label: Any, several: bool) -> Any:
+def _rank_of_group(name: str, rank: Rank, label: Any, *, is_grouped: bool) -> Any:
+    """Return the rank of one group, or raise an error."""
     if isinstance(rank, Mapping):
-        if not several:
+        if not is_grouped:
             raise TypeError(
                 f"{name}={rank!r} is a mapping, but the rows have no groups; "
                 "pass groups=, or a single number"
@@ -229,10 +237,10 @@ def _rank(name: str, rank: Rank, label: Any, several: bool) -> Any:
                 f"{name}={rank!r} has no entry for group {label!r}; needed one for each group"
             )
         return rank[label]
-    if several and isinstance(rank, int | np.integer) and rank != 0:
+    if is_grouped and isinstance(rank, int | np.integer) and rank != 0:
         raise ValueError(
-            f"{name}={rank} is a count, but the rows are ranked within groups: it could be meant "
-            f"in each group or in all of them together; pass a fraction, {name}=0.1, which holds "
-            f"in each group, or a mapping from group to count"
+            f"{name}={rank} is a count, but the rows are ranked within groups: it could mean each "
+            f"group or all of them together; pass a fraction such as {name}=0.1, which holds in "
+            "each group, or a mapping from group to count"
         )
     return rank

@@ -1,8 +1,10 @@
-r"""The convex problem inside: the average of the top j losses, with a certified gap.
+r"""The convex problem inside every fit: the average of the top j losses, to a certified gap.
 
 .. math:: \min_{\theta} \sum_g c_g \, \phi_{j_g}(S_g(\theta)) + \frac{\|w\|^2}{2C}
 
-By itself it is CVaR or average top-k learning; with the hinge it is the nu-SVM.
+On its own it is CVaR or average top-k learning; with the hinge it is the nu-SVM. There are three
+kinds of steps: Newton's where nothing is ranked and the loss is smooth; an interior point method
+on a band of rows around the cut; and first-order steps if there are many parameters.
 """
 
 from __future__ import annotations
@@ -32,24 +34,25 @@ from sorr.solvers.solution import (
     refuse_lost_class,
 )
 
-__all__ = [
-    "Banded",
-    "Certified",
-    "Weigh",
-    "minimise_top_sum",
-    "polish",
-    "refuse_unknown_pieces",
-    "topsum",
-]
+__all__ = ["Certified", "minimise_top_sum", "polish", "refuse_unknown_pieces", "topsum"]
 
-_DENSE = 2000  # parameters up to which matrices of them are made
-_SHORT = 1000  # rows up to which a fast phase does not pay
-_LONG = 50_000  # rows from which on Newton steps around corners are cheaper than wide bands
-_SLOW = 0.1  # share of the gap that is left after a step when it is time for larger ones
+_Weigh: TypeAlias = Callable[[FloatArray], FloatArray]
+"""From raw predictions to the weights of the pieces of all losses, for a lower bound."""
+
+_MAX_DENSE_PARAMETERS = 2000  # parameters up to which matrices of them are made
+_MAX_POLISH_PARAMETERS = 128  # parameters up to which a Newton step for the last digits is cheap
+_FAST_PHASE_ROWS = 1000  # rows above which a fast phase comes first
+_NEWTON_CORNER_ROWS = 50_000  # rows above which Newton steps past corners beat wide bands
+_SLOW = 0.1  # share of the gap that a step leaves when larger steps should follow
 _NEAR_CONSTANT = 1e-3  # relative distance at which the constant model is tried
-_CHEAP = 128  # parameters up to which a Newton step for the last digits is hardly noticed
-_ROUNDING = 1e-14  # relative difference of two values of the same
-_WIDTHS = (1e-2, 1e-3, 1e-4)  # of corners and cuts, relative to the mean loss, without matrices
+_ROUNDING = 1e-14  # relative difference of two values that should be equal
+_WIDTHS = (1e-2, 1e-3, 1e-4)  # of corners and cuts, relative to the typical loss
+
+_MAX_ROWS_AT_ONCE = 1000  # rows up to which the interior point method takes all of them
+_MIN_BAND = {True: 0, False: 400}  # rows in a band: for losses with curvature, and for others
+_BAND_PER_PARAMETER = {True: 8, False: 4}  # the same, for each parameter
+_MAX_TIES = 4  # times the size of the band; if more rows are near the cut, ties are broken
+_BAND_TOL = 1e-9  # of the interior point method
 
 
 class Certified(NamedTuple):
@@ -61,7 +64,7 @@ class Certified(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """By how much the value could be lowered at most, relative to it."""
+        """An upper limit on the distance to the minimum, relative to the value."""
         if self.point.value <= 0:
             return 0.0
         return max(self.point.value - self.bound, 0.0) / self.point.value
@@ -84,7 +87,7 @@ def topsum(
     start : array-like, optional
         Where to start; by default at zero.
     tol : float, default=1e-6
-        The gap to reach, relative to the value: the bound comes from a Fenchel dual on all rows.
+        The gap to reach, relative to the value. The bound comes from a Fenchel dual on all rows.
     max_iter : int, default=50
         How many outer steps to take at most.
     progress : callable, optional
@@ -93,8 +96,8 @@ def topsum(
     Returns
     -------
     Solution
-        `Status.OPTIMAL` if the gap was reached, or `Status.CONSTANT_MODEL` if that is the
-        minimum, else `Status.UNCERTIFIED`.
+        With `Status.OPTIMAL` if the gap was reached, `Status.CONSTANT_MODEL` if the minimum is a
+        constant model, and `Status.UNCERTIFIED` otherwise.
 
     Examples
     --------
@@ -120,9 +123,9 @@ def topsum(
     refuse_unknown_pieces(objective)
     trace = Trace(objective, progress)
     point = evaluate(objective, as_start(objective, start))
-    if objective.n_samples > _SHORT:
+    if objective.n_samples > _FAST_PHASE_ROWS:
         point = descend(objective, point)
-        if can_pass_corners(objective) and objective.n_samples > _LONG:
+        if can_pass_corners(objective) and objective.n_samples > _NEWTON_CORNER_ROWS:
             point = newton_past_corners(objective, point)
     certified = minimise_top_sum(
         objective,
@@ -163,46 +166,46 @@ def minimise_top_sum(
 ) -> Certified:
     """Return a certified point of a convex objective that is never worse than the start.
 
-    Larger steps are taken where smaller ones do not do: patience is for how many of those.
+    After `patience` steps, a step that leaves much of the gap is followed by larger ones.
     """
-    found = _constant(objective, point)
-    if found is not None and found.gap <= tol:
-        return found
-    found = Certified(point, 0.0)
-    step = _steps(objective)
+    constant = _certify_constant(objective, point)
+    if constant is not None and constant.gap <= tol:
+        return constant
+    best = Certified(point, 0.0)
+    step = _choose_steps(objective)
     for number in range(max_iter):
-        theta, weigh = step(found.point)
-        moved, end = _search(objective, found.point, theta)
-        bound, weights = found.bound, weigh(end.raw)
-        before, stuck = found.gap, moved.value >= found.point.value
+        theta, weigh = step(best.point)
+        moved, end = _search(objective, best.point, theta)
+        bound, weights = best.bound, weigh(end.raw)
+        before, is_stuck = best.gap, moved.value >= best.point.value
         if (better := lower_bound(objective, end.raw, weights)) > bound:
-            bound, stuck = better, False
-        if stuck and found.weights is not None:
-            weights = found.weights
-        found = Certified(moved, bound, weights)
+            bound, is_stuck = better, False
+        if is_stuck and best.weights is not None:
+            weights = best.weights
+        best = Certified(moved, bound, weights)
         if record is not None:
             record(moved)
-        if found.gap <= tol:
+        if best.gap <= tol:
             break
-        is_slow = stuck or (number >= patience and found.gap > _SLOW * before)
-        if is_slow and not step.widen() and stuck:
-            lower = descend(objective, moved, tol=1e-8, precise=True)
-            if not lower.value < moved.value:
+        is_slow = is_stuck or (number >= patience and best.gap > _SLOW * before)
+        if is_slow and not step.widen() and is_stuck:
+            # Where nothing curves, gradients may still lead down.
+            descended = descend(objective, moved, tol=1e-8, precise=True)
+            if not descended.value < moved.value:
                 break
-            found = found._replace(point=lower)  # where nothing curves, gradients may still lead
-    return found
+            best = best._replace(point=descended)
+    return best
 
 
 def polish(objective: RankedRangeObjective, point: Point) -> Point:
-    """Return a certified point after one Newton step more, where that brings out all digits.
+    """Return a certified point after one more Newton step, where that gives all digits.
 
     A gap of 1e-12 in the objective leaves parameters right to about 1e-6 only. The step is taken
-    where nothing is ranked, the loss is smooth and parameters are few, if it makes the gradient
-    smaller.
+    if nothing is ranked, the loss is smooth, parameters are few and the gradient gets smaller.
     """
-    if not isinstance(step := _steps(objective), _Newton) or objective.n_parameters > _CHEAP:
+    if not _is_smooth(objective) or objective.n_parameters > _MAX_POLISH_PARAMETERS:
         return point
-    theta = step(point)[0]
+    theta = _NewtonSteps(objective)(point)[0]
     if not np.isfinite(theta).all():
         return point
     end = evaluate(objective, theta)
@@ -218,8 +221,8 @@ def _search(
 ) -> tuple[Point, Point]:
     """Return the best point met on the way to parameters, and the one to take a bound at.
 
-    A convex line search, in one pass. Where the end is higher by rounding alone, a bound is
-    tighter there: the weights of the rows were made for it.
+    A convex line search, in one pass. If the end is higher only by rounding, its bound is
+    tighter: the weights of the rows were made for it.
     """
     if not np.isfinite(theta).all():
         return point, point
@@ -227,27 +230,29 @@ def _search(
     if end.value <= point.value:
         return end, end
     best = point
-    t, direction, draw = 0.5, theta - point.theta, end.raw - point.raw
+    t, direction, raw_step = 0.5, theta - point.theta, end.raw - point.raw
     for _ in range(25):
-        there = evaluate(objective, point.theta + t * direction, point.raw + t * draw)
-        if there.value < best.value:
-            best = there
+        trial = evaluate(objective, point.theta + t * direction, point.raw + t * raw_step)
+        if trial.value < best.value:
+            best = trial
         elif best is not point:
             break
         t /= 2
     return best, end if end.value <= best.value * (1 + 1e-6) else best
 
 
-def _constant(objective: RankedRangeObjective, point: Point) -> Certified | None:
+def _certify_constant(objective: RankedRangeObjective, point: Point) -> Certified | None:
     """Return the constant model with its certificate, if it is near and optimal.
 
-    All losses of a class tie there, which is the worst case for everything else.
+    All losses of a class tie there, which is the worst case for the other steps.
     """
     if objective.class_of_row is None or len(objective.shape) > 1 or objective.groups.is_full:
         return None
-    if objective.n_samples <= _SHORT or objective.n_parameters > _DENSE:
-        return None
-    if float(np.ptp(point.raw)) > 1:  # so little does a model near the constant one tell apart
+    if (
+        objective.n_samples <= _FAST_PHASE_ROWS
+        or objective.n_parameters > _MAX_DENSE_PARAMETERS
+        or float(np.ptp(point.raw)) > 1  # near the constant model, predictions hardly differ
+    ):
         return None
     constant = evaluate(objective, constant_model(objective))
     if point.value < constant.value * (1 - _NEAR_CONSTANT):
@@ -261,22 +266,29 @@ def _constant(objective: RankedRangeObjective, point: Point) -> Certified | None
     return Certified(constant, lower_bound(objective, constant.raw, weights[:, None]))
 
 
-class _Stepper(Protocol):
-    def __call__(self, point: Point) -> tuple[FloatArray, Weigh]: ...
-
-    def widen(self) -> bool: ...
+# -- steps ----------------------------------------------------------------------------------------
 
 
-def _steps(objective: RankedRangeObjective) -> _Stepper:
-    if objective.n_parameters > _DENSE:
-        return _FirstOrder(objective)
-    if objective.groups.is_full and objective.loss.has_curvature:
-        return _Newton(objective)
-    return Banded(objective)
+class _Steps(Protocol):
+    def __call__(self, point: Point) -> tuple[FloatArray, _Weigh]:
+        """Return where a step leads to, and the weights of the rows there."""
+
+    def widen(self) -> bool:
+        """Make the next steps larger; return whether that is possible."""
 
 
-class _Newton:
-    """Newton steps, where the loss is smooth and nothing is ranked."""
+def _is_smooth(objective: RankedRangeObjective) -> bool:
+    return objective.groups.is_full and objective.loss.has_curvature
+
+
+def _choose_steps(objective: RankedRangeObjective) -> _Steps:
+    if objective.n_parameters > _MAX_DENSE_PARAMETERS:
+        return _FirstOrderSteps(objective)
+    return _NewtonSteps(objective) if _is_smooth(objective) else _BandSteps(objective)
+
+
+class _NewtonSteps:
+    """Newton steps, for a smooth loss where nothing is ranked."""
 
     def __init__(self, objective: RankedRangeObjective) -> None:
         self.objective = objective
@@ -284,7 +296,7 @@ class _Newton:
     def widen(self) -> bool:
         return False
 
-    def __call__(self, point: Point) -> tuple[FloatArray, Weigh]:
+    def __call__(self, point: Point) -> tuple[FloatArray, _Weigh]:
         objective = self.objective
         gradient = objective.subgradient_at(point.raw, point.theta, point.shares)
         hessian = objective.curvature_at(point.raw, point.shares)
@@ -292,15 +304,15 @@ class _Newton:
         return point.theta - step, lambda raw: objective.shares(raw)[:, None]
 
 
-class _FirstOrder:
-    """Quasi-Newton steps with many parameters, for which no matrix is made.
+class _FirstOrderSteps:
+    """Quasi-Newton steps for many parameters, without a matrix of them.
 
-    Corners and cuts are blurred; the weights of the blur are those of the bound.
+    Corners and cuts are blurred. The blurred weights give the bound.
     """
 
     def __init__(self, objective: RankedRangeObjective) -> None:
         self.objective = objective
-        self.is_smooth = objective.groups.is_full and objective.loss.has_curvature
+        self.is_smooth = _is_smooth(objective)
         self.widths = [0.0] if self.is_smooth else list(_WIDTHS)
 
     def widen(self) -> bool:
@@ -309,34 +321,34 @@ class _FirstOrder:
             return True
         return False
 
-    def __call__(self, point: Point) -> tuple[FloatArray, Weigh]:
+    def __call__(self, point: Point) -> tuple[FloatArray, _Weigh]:
         objective = self.objective
         if self.is_smooth:
-            there = descend(objective, point, tol=1e-12, max_iter=300, precise=True)
-            return there.theta, lambda raw: objective.shares(raw)[:, None]
+            end = descend(objective, point, tol=1e-12, max_iter=300, precise=True)
+            return end.theta, lambda raw: objective.shares(raw)[:, None]
         scale = objective.typical_loss(point.raw, point.shares) or point.value or 1.0
         width = self.widths[0] * scale
         soft = blurred(objective.smoothed(width), width)
         start = evaluate(soft, point.theta, point.raw)
-        there = descend(soft, start, tol=1e-9, max_iter=300, precise=True)
+        end = descend(soft, start, tol=1e-9, max_iter=300, precise=True)
 
         def weigh(raw: FloatArray) -> FloatArray:
-            shares = soft.value_and_shares_at(raw, there.theta)[1]
+            shares = soft.value_and_shares_at(raw, end.theta)[1]
             slopes = objective.loss.pieces(objective.y, raw)[1]
             if slopes.shape[1] == 1 and objective.loss.has_curvature:
                 return shares[:, None]
-            smooth = soft.loss.gradient(objective.y, raw)
+            mixed = soft.loss.gradient(objective.y, raw)
             if slopes.ndim == 3:
-                return np.asarray(shares[:, None] * _parts(slopes, smooth))
-            # The slope between two pieces, as parts of theirs: of those on its side of zero.
-            parts = np.clip(smooth[:, None] / np.where(slopes == 0, 1.0, slopes), 0.0, 1.0)
+                return np.asarray(shares[:, None] * _solve_parts(slopes, mixed))
+            # A slope between two pieces consists of parts of those on its side of zero.
+            parts = np.clip(mixed[:, None] / np.where(slopes == 0, 1.0, slopes), 0.0, 1.0)
             return np.asarray(shares[:, None] * parts)
 
-        return there.theta, weigh
+        return end.theta, weigh
 
 
-def _parts(slopes: FloatArray, mixed: FloatArray) -> FloatArray:
-    """Return how much of each piece is in a mixture of their slopes, where outputs are several."""
+def _solve_parts(slopes: FloatArray, mixed: FloatArray) -> FloatArray:
+    """Return how much of each piece is in a mixture of their slopes, for several outputs."""
     squares = slopes @ slopes.transpose(0, 2, 1)
     try:
         parts = np.linalg.solve(squares, slopes @ mixed[:, :, None])[:, :, 0]
@@ -347,43 +359,30 @@ def _parts(slopes: FloatArray, mixed: FloatArray) -> FloatArray:
     return np.asarray(np.clip(parts, 0.0, 1.0))
 
 
-# -- Quadratic steps for top sums: rows near the cut are solved for, the others are modelled -------
-
-
-Weigh: TypeAlias = Callable[[FloatArray], FloatArray]
-"""From raw predictions to the weights of the pieces of all losses, for a lower bound."""
-
-_WHOLE = 1000  # up to so many rows the interior point method takes all of them
-_FEWEST = {True: 0, False: 400}  # rows in a band: of losses with curvature, and of others
-_ROWS = {True: 8, False: 4}  # rows for each parameter
-_TIES = 4  # times as many rows as wanted may be near the cut, before ties are broken
-_INNER = 1e-9
-
-
-class Banded:
-    """Steps of a convex objective in which rows are ranked, or whose loss has corners.
+class _BandSteps:
+    """Steps for ranked rows, or for a loss with corners.
 
     Rows whose loss is clearly above the threshold of their group count in full, through a
-    quadratic model; those clearly below do not count; those between, the band, go into an interior
-    point method. The size of the band is the price of a step.
+    quadratic model. Rows clearly below it do not count. The rows in between, the band, go into an
+    interior point method. A wider band makes a step larger and dearer.
     """
 
     def __init__(self, objective: RankedRangeObjective) -> None:
         self.objective = objective
         self.masses = objective.groups.masses
         self.n_rows = int(np.count_nonzero(self.masses))
-        smooth = objective.loss.has_curvature
-        size = max(_ROWS[smooth] * (objective.n_parameters + 1), _FEWEST[smooth])
-        self.size = self.n_rows if self.n_rows <= _WHOLE else min(size, self.n_rows)
+        curved = objective.loss.has_curvature
+        size = max(_BAND_PER_PARAMETER[curved] * (objective.n_parameters + 1), _MIN_BAND[curved])
+        self.size = self.n_rows if self.n_rows <= _MAX_ROWS_AT_ONCE else min(size, self.n_rows)
 
     def widen(self) -> bool:
-        """Take more rows into the band; tell whether there were any more."""
+        """Take more rows into the band; return whether there were any more."""
         if self.size >= self.n_rows:
             return False
         self.size = min(2 * self.size, self.n_rows)
         return True
 
-    def __call__(self, point: Point) -> tuple[FloatArray, Weigh]:
+    def __call__(self, point: Point) -> tuple[FloatArray, _Weigh]:
         """Return where a step leads to, and the weights of the rows there."""
         objective, loss = self.objective, self.objective.loss
         top = loss.pieces(objective.y, point.raw)[0].max(axis=1)
@@ -404,7 +403,7 @@ class Banded:
             chosen.append(rows[near])
             remaining.append(rest)
         rows = np.concatenate(chosen)
-        found = solve_interior(
+        solved = solve_interior(
             Band(
                 design=objective.design.take(rows),
                 y=objective.y[rows],
@@ -417,41 +416,39 @@ class Banded:
                 **self._model(point, full),
             ),
             point.theta,
-            tol=_INNER,
+            tol=_BAND_TOL,
         )
 
         def weigh(raw: FloatArray) -> FloatArray:
             values = loss.pieces(objective.y, raw)[0]
             weights = np.zeros(values.shape)
             weights[np.arange(len(weights)), values.argmax(axis=1)] = full
-            weights[rows] = found.weights
+            weights[rows] = solved.weights
             return weights
 
-        return found.theta, weigh
+        return solved.theta, weigh
 
     def _split(
         self, group: Group, top: FloatArray, omega: FloatArray
     ) -> tuple[IntArray, IntArray, float]:
         """Return the rows near the cut, those surely above it, and what the near ones count."""
-        total, whole = group.scale * group.width, float(omega.sum())
+        total, mass = group.scale * group.width, float(omega.sum())
         size = min(max(int(np.ceil(self.size * len(top) / self.n_rows)), 2), len(top))
         if size == len(top):
             near, inside = np.arange(size), np.arange(0)
         else:
-            # Losses below the floor add nothing, so that the cut lies above it.
+            # Losses below the floor add nothing, so the cut lies above it.
             cut = float(omega[top > self.objective.loss.floor].sum())
             cut = cut if group.is_full else min(cut, total)
-            width = whole * size / len(top)
-            first = min(max(cut - width / 2, 0.0), whole - width)
+            width = mass * size / len(top)
+            first = min(max(cut - width / 2, 0.0), mass - width)
             upper = np.inf
             if first > 0:
                 upper = float(kth_largest(top, Mass(first), sample_weight=omega))
             lower = kth_largest(top, Mass(first + width), sample_weight=omega)
-            near, inside = (
-                np.flatnonzero((top <= upper) & (top >= lower)),
-                np.flatnonzero(top > upper),
-            )
-            if len(near) > _TIES * size:  # a block of ties: any way to break it will do
+            near = np.flatnonzero((top <= upper) & (top >= lower))
+            inside = np.flatnonzero(top > upper)
+            if len(near) > _MAX_TIES * size:  # many ties: any way to break them is right
                 order = np.argsort(-top, kind="stable")
                 begin = int(np.searchsorted(np.cumsum(omega[order]), first))
                 near, inside = order[begin : begin + size], order[:begin]

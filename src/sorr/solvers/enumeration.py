@@ -8,7 +8,7 @@ from math import comb, prod
 import numpy as np
 
 from sorr._typing import BoolArray
-from sorr.objectives import Groups, RankedRangeObjective
+from sorr.objectives import RankedRangeObjective
 from sorr.solvers.certificate import lower_bound
 from sorr.solvers.convex import Certified, minimise_top_sum
 from sorr.solvers.descent import Point, evaluate
@@ -116,8 +116,4 @@ def _without(objective: RankedRangeObjective, rows: list[int]) -> RankedRangeObj
     """Return the convex problem without some rows, m in each group."""
     masses = np.ones(objective.n_samples)
     masses[rows] = 0.0
-    groups = tuple(
-        group._replace(m=0.0, k=group.width, mass=group.mass - group.m)
-        for group in objective.groups
-    )
-    return objective.with_groups(Groups(groups, objective.n_samples, masses))
+    return objective.with_groups(objective.groups.after_dropping(masses))

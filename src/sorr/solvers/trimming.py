@@ -1,12 +1,12 @@
 r"""The default solver: drop the top m, solve the convex rest, repeat.
 
-With the m largest losses of the current point dropped, the average of the top k - m of the others
-is a convex majoriser of the objective that touches it there,
+Drop the rows with the m largest losses at the current point. The average of the top k - m of the
+others is a convex majoriser that touches the objective there:
 
-.. math:: \psi_{m,k}(S(\theta)) \le \phi_{k-m}(S_{-U_t}(\theta)),
+.. math:: \psi_{m,k}(S(\theta)) \le \phi_{k-m}(S_{-U_t}(\theta)).
 
-so that a lower point of it is a lower point of the objective. It lies below the majoriser of the
-paper's DCA, from the same point: no step is worse.
+A lower point of it is a lower point of the objective. It lies below the majoriser of the paper's
+DCA at the same point, so no step is worse.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ from sorr.solvers.starts import average_start, distinct, is_small, start_points
 
 __all__ = ["trim"]
 
-_SHORT = 5000  # rows up to which every start is polished, and fixed points are waited for
-_POLISHED = 3  # starts that are polished
-_WORSE = 1.5  # times the best objective: a start above is not worth a look at many rows
-_SAME = 0.7  # relative distance of raw predictions below which starts of many rows are alike
-_COPY = (500_000, 10_000_000)  # entries of X between which a copy in float32 pays
-_NEAR = 5e-5  # decrease promised by the last step of the fast phase, relative to the objective
-_CLOSE = 2e-6  # the same if trimming steps follow, which cost several of its own
-_BRIEF = 25  # steps to a start by a relative of the loss
-_SHARPER = (0.01, 0.001)  # widths of corners of several outputs
+_MAX_PATIENT_ROWS = 5000  # rows up to which all starts are polished until the dropped rows stay
+_MAX_POLISHED = 3  # starts that are polished
+_MAX_START_RATIO = 1.5  # to the lowest objective, of a start that is tried on many rows
+_SAME_START = 0.7  # relative distance of raw predictions of starts that count as one on many rows
+_FLOAT32_COPY = (500_000, 10_000_000)  # entries of X between which a copy in float32 pays
+_FAST_TOL = 5e-5  # of the fast phase: promised decrease, relative to the objective
+_FAST_TOL_BEFORE_TRIMMING = 2e-6  # a trimming step costs as much as several fast ones
+_SHORT_FIT_STEPS = 25  # to a start by a convex relative of the loss
+_SHARP_WIDTHS = (0.01, 0.001)  # of the corners of losses with several outputs
 _TOUCHES = 1e-9  # relative distance below which a majoriser touches the objective
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -69,41 +69,41 @@ def trim(
 ) -> Solution:
     r"""Minimise a ranked range: quickly at first, then to a certified fixed point of trimming.
 
-    From each starting point, quasi-Newton steps on the objective itself, at two passes over the
-    rows each, lead near a local minimum. Trimming steps follow: the rows that rank above m are
-    dropped, and the convex problem of the others is solved, the last one to a certified duality
-    gap. Of losses over label sets that are not convex, labels are dropped within rows as well. The
-    objective never rises. From 5000 rows on, the values of the fast phase in the trace are those
-    of predictions in float32, good to about 1e-7.
+    From each starting point, quasi-Newton steps on the objective itself lead near a local
+    minimum, at two passes over the rows each. Trimming steps follow: drop the rows that rank
+    above m, and solve the convex problem of the others, the last one to a certified duality gap.
+    If the loss ranks labels, labels are dropped within rows as well. The objective never rises.
+    From 5000 rows on, the fast phase predicts in float32: its values in the trace are good to
+    about 1e-7.
 
     Parameters
     ----------
     objective : RankedRangeObjective
-        What to minimise. A class that fits inside m is refused, since the best model would be
-        one that ignores it.
+        The objective to minimise. A class that fits inside m is refused, because the best model
+        would ignore it.
     start : array-like, optional
         The one point to start from, instead of a search for starting points.
     n_starts : int or "auto", default="auto"
-        How many candidates to try, on a sample if there are many rows; see `find_starts`. One
-        starts at zero and nowhere else. Where there are several outputs or many parameters, any
-        other number stands for an annealed start, and with few rows zero and the average fit. A
-        loss that is not convex has one start, a short fit by a convex relative of it.
+        How many candidates to try, on a sample if there are many rows; see `find_starts`. With 1
+        the only start is zero. With several outputs or many parameters, any other number means
+        one annealed start and, with few rows, also zero and the average fit. A loss that is not
+        convex has one start, a short fit by a convex relative.
     certify : bool, default=True
-        Whether to go on to a certified fixed point; if not, the fast phase is all.
+        Whether to go on to a certified fixed point. If not, the fast phase is all.
     tol : float, default=1e-6
         The certified gap to reach, and the decrease below which trimming stops on many rows,
         both relative to the objective.
     max_iter : int, default=50
         How many trimming steps to take from a starting point, at most.
     random_state : int, Generator or None
-        Draws samples and starting points: the same seed gives the same solution.
+        Seed for samples and starting points. The same seed gives the same solution.
     progress : callable, optional
         Called with each `Step`.
 
     Returns
     -------
     Solution
-        The lowest point found, and the distinct local minima on the way to it.
+        The lowest point found, and all distinct local minima.
 
     Examples
     --------
@@ -151,13 +151,13 @@ class _Search:
     minima: list[_LocalMinimum] = field(default_factory=list)
 
     def run(self, start: npt.ArrayLike | None, n_starts: int | Literal["auto"]) -> None:
-        """Find minima from all starting points that are worth it; certify the best, or all."""
+        """Find a minimum from each starting point; certify the best, or all."""
         ends = [
-            (number, self.descend(number, *begin))
-            for number, begin in enumerate(self.starts(start, n_starts))
+            (number, self.descend(number, point, needs_annealing=needs_annealing))
+            for number, (point, needs_annealing) in enumerate(self.starts(start, n_starts))
         ]
         ends.sort(key=lambda end: end[1].value)
-        polished = ends if self.objective.n_samples <= _SHORT else ends[:1]
+        polished = ends if self.objective.n_samples <= _MAX_PATIENT_ROWS else ends[:1]
         if not self.certify:
             polished = []
         self.minima = [self.concentrate(*end) for end in polished]
@@ -166,29 +166,30 @@ class _Search:
     def starts(
         self, start: npt.ArrayLike | None, n_starts: int | Literal["auto"]
     ) -> list[tuple[Point, bool]]:
-        """Return starting points, the lowest first, and whether they have to be annealed."""
+        """Return starting points, and whether they need annealing."""
         objective = self.objective
-        zero = evaluate(objective, as_start(objective, start))
-        single = start is not None or objective.is_convex or n_starts == 1
-        if single:
-            return [(zero, False)]
+        first = evaluate(objective, as_start(objective, start))
+        if start is not None or objective.is_convex or n_starts == 1:
+            return [(first, False)]
         if not objective.loss.convex:
-            relative = evaluate(objective, average_start(objective, self.rng, _BRIEF))
+            relative = evaluate(objective, average_start(objective, self.rng, _SHORT_FIT_STEPS))
             return [(relative, not objective.groups.is_full)]
         if not is_small(objective):
-            if objective.n_samples > _SHORT:
-                return [(zero, True)]
+            if objective.n_samples > _MAX_PATIENT_ROWS:
+                return [(first, True)]
             average = evaluate(objective, average_start(objective, self.rng))
-            return [(zero, True), (zero, False), (average, False)]
+            return [(first, True), (first, False), (average, False)]
         number = None if n_starts == "auto" else n_starts
-        points = start_points(objective, number, _POLISHED, None, self.rng)
-        if objective.n_samples > _SHORT:  # on a sample, one minimum can look like several
+        points = start_points(objective, number, _MAX_POLISHED, None, self.rng)
+        if (
+            objective.n_samples > _MAX_PATIENT_ROWS
+        ):  # on a sample, one minimum can look like several
             values, raws = [p.value for p in points], [p.raw for p in points]
-            kept = distinct(values, raws, rtol=np.inf, distance=_SAME)
-            points = [points[i] for i in kept if values[i] <= _WORSE * min(values)]
+            kept = distinct(values, raws, rtol=np.inf, distance=_SAME_START)
+            points = [points[i] for i in kept if values[i] <= _MAX_START_RATIO * min(values)]
         return [(point, False) for point in points]
 
-    def descend(self, number: int, point: Point, annealed: bool) -> Point:
+    def descend(self, number: int, point: Point, *, needs_annealing: bool) -> Point:
         """Return the end of the fast phase."""
         objective = self.objective
         self.trace.add(number, "start", point.value)
@@ -197,44 +198,48 @@ class _Search:
             self.trace.add(number, "fast", reached.value)
 
         rough = objective
-        size = objective.n_samples * objective.design.n_features
-        if annealed and not objective.design.is_sparse and _COPY[0] <= size <= _COPY[1]:
-            rough = objective.in_precision(np.float32)
-        if annealed:
+        if needs_annealing:
+            size = objective.n_samples * objective.design.n_features
+            low, high = _FLOAT32_COPY
+            if not objective.design.is_sparse and low <= size <= high:
+                rough = objective.in_precision(np.float32)
             soft = anneal(rough, point, self.rng)
             point = soft if soft.value < point.value else point
             self.trace.add(number, "anneal", point.value)
-        tol = _CLOSE if self.certify else _NEAR
+        tol = _FAST_TOL_BEFORE_TRIMMING if self.certify else _FAST_TOL
         point = descend(rough, point, tol=tol, rng=self.rng, record=record)
         if rough is not objective:
             point = evaluate(objective, point.theta)
         if can_pass_corners(objective):
             point = newton_past_corners(objective, point, record)
-        elif not (objective.loss.smooth or self.certify) and objective.n_samples <= _SHORT:
+        elif (
+            not (objective.loss.smooth or self.certify) and objective.n_samples <= _MAX_PATIENT_ROWS
+        ):
             point = descend(
-                objective, point, tol=0.1 * tol, rng=self.rng, record=record, widths=_SHARPER
+                objective, point, tol=0.1 * tol, rng=self.rng, record=record, widths=_SHARP_WIDTHS
             )
         return point
 
     def concentrate(self, number: int, point: Point) -> _LocalMinimum:
         """Take trimming steps until the point is a fixed point, solved to the tolerance."""
         inner, gap, is_fixed = 1e-3, np.inf, False
-        is_patient = self.objective.n_samples <= _SHORT
+        is_patient = self.objective.n_samples <= _MAX_PATIENT_ROWS
         for _ in range(self.max_iter):
             majoriser = self.objective.trimmed(point.raw)
-            here = point._replace(shares=majoriser.shares(point.raw))  # where it has that value
-            lower = minimise_top_sum(majoriser, here, tol=inner)
-            moved = evaluate(self.objective, lower.point.theta, lower.point.raw)
-            if moved.value > point.value:  # by rounding alone
+            # The majoriser touches the objective at the point: only the shares differ.
+            touching = point._replace(shares=majoriser.shares(point.raw))
+            certified = minimise_top_sum(majoriser, touching, tol=inner)
+            moved = evaluate(self.objective, certified.point.theta, certified.point.raw)
+            if moved.value > point.value:  # only by rounding
                 moved = point
             scale = max(moved.value, _TINY)
-            decrease, gap = (point.value - moved.value) / scale, lower.gap
-            is_fixed = lower.point.value - moved.value <= _TOUCHES * scale
+            decrease, gap = (point.value - moved.value) / scale, certified.gap
+            is_fixed = certified.point.value - moved.value <= _TOUCHES * scale
             is_settled = is_fixed or (decrease < self.tol and not is_patient)
             if is_settled and (gap <= self.tol or inner <= self.tol):
                 if is_patient and is_fixed:
-                    here = moved._replace(shares=majoriser.shares(moved.raw))
-                    end = polish(majoriser, here)
+                    touching = moved._replace(shares=majoriser.shares(moved.raw))
+                    end = polish(majoriser, touching)
                     moved = evaluate(self.objective, end.theta, end.raw)
                 self.trace.add(number, "trim", moved.value)
                 return _LocalMinimum(moved, gap, is_fixed)
@@ -244,7 +249,7 @@ class _Search:
         return _LocalMinimum(point, gap, is_fixed, is_settled=False)
 
     def extrapolate(self, point: Point, moved: Point) -> Point:
-        """Return a lower point further on: the majoriser is steeper than the objective."""
+        """Return a lower point further along the step: the majoriser steps are too short."""
         step, raw_step = moved.theta - point.theta, moved.raw - point.raw
         best, t = moved, 1.5
         for _ in range(6):
