@@ -25,6 +25,7 @@ from sorr.estimators import (
     encode,
     loss_of_classes,
     rollback_on_error,
+    validate_rows,
     warn,
 )
 from sorr.losses import Loss, MulticlassLoss
@@ -168,7 +169,7 @@ class RobustMaxClassifier(LinearClassifier):
         self
         """
         with rollback_on_error(self):
-            rows = self._rows(X, y, sample_weight)
+            rows = validate_rows(self, X, y, sample_weight)
             classes, index = classes_of(rows.y)
             warn(self._learn_classes(rows, classes, index))
         return self

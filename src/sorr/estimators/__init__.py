@@ -11,6 +11,7 @@ from sorr.estimators.base import (
     print_reports,
     print_steps,
     rollback_on_error,
+    validate_rows,
     warn,
 )
 from sorr.estimators.classifier import RankedRangeClassifier
@@ -18,13 +19,13 @@ from sorr.estimators.label_sets import Labels
 from sorr.estimators.regressor import RankedRangeRegressor
 from sorr.estimators.search import RankedRangeClassifierCV, RankedRangeRegressorCV
 from sorr.estimators.search.cv import fit_first
-from sorr.estimators.search.grid import Cell, ranking_of
+from sorr.estimators.search.grid import GridPoint, ranking_of
 from sorr.estimators.set_softmax import LabelSetClassifier
 from sorr.estimators.topk import TopKLinear, TopKMultilabelClassifier, logistic_scores
 
 __all__ = [
-    "Cell",
     "ConstantModelWarning",
+    "GridPoint",
     "LabelSetClassifier",
     "Labels",
     "LinearClassifier",
@@ -45,5 +46,6 @@ __all__ = [
     "print_steps",
     "ranking_of",
     "rollback_on_error",
+    "validate_rows",
     "warn",
 ]

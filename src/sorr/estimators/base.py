@@ -41,6 +41,7 @@ __all__ = [
     "print_reports",
     "print_steps",
     "rollback_on_error",
+    "validate_rows",
     "warn",
 ]
 
@@ -103,13 +104,17 @@ class Rows(NamedTuple):
         return bool(np.all(self.weight % 1 == 0)) and float(self.weight.sum()) < _LARGEST_COUNT
 
 
+def validate_rows(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, *, y_numeric: bool = False
+) -> Rows:
+    """Return the data for a fit as arrays, without the rows of weight zero."""
+    dtype = [np.float64, np.float32]
+    X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=dtype, y_numeric=y_numeric)
+    return Rows.with_mass(X, y, sample_weight)
+
+
 class LinearModel(BaseEstimator):
     """A model whose raw prediction is ``X @ coef + intercept``."""
-
-    def _rows(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> Rows:
-        """Return the data as arrays, without the rows of weight zero."""
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], **how)
-        return Rows.with_mass(X, y, sample_weight)
 
     def _stored_coef(self) -> FloatArray:
         """Return the coefficients in the shape that solvers use."""
@@ -181,7 +186,22 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         best = (raw > 0).astype(np.intp) if raw.ndim == 1 else raw.argmax(axis=1)
         return np.asarray(self.classes_[best])
 
-    @available_if(lambda self: _has_probability(self))
+    def _class_loss(self) -> Loss:
+        """Return the loss of the fit, or of the next one."""
+        n_classes = len(getattr(self, "classes_", "01"))
+        return getattr(self, "_loss", None) or loss_of_classes(self.loss, n_classes)
+
+    def _has_probability(self) -> bool:
+        """Return True, or raise an error that says why there is no predict_proba."""
+        loss = self._class_loss()
+        if not loss.has_probability:
+            raise AttributeError(
+                f"predict_proba is not available for loss={loss.name!r}; needed a smooth loss, "
+                "such as 'logistic', or CalibratedClassifierCV"
+            )
+        return True
+
+    @available_if(lambda self: self._has_probability())
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class. Only smooth losses have one.
 
@@ -197,7 +217,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         ndarray of shape (n_samples, n_classes)
         """
         raw = self._raw_prediction(X)
-        return np.asarray(self._loss.probability(raw), dtype=np.float64)
+        return np.asarray(self._class_loss().probability(raw), dtype=np.float64)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy: the share of rows whose label is predicted.
@@ -227,17 +247,6 @@ def check_length(y: npt.NDArray[Any], n_samples: int) -> None:
     """Refuse targets whose number is not that of the rows."""
     if len(y) != n_samples:
         raise ValueError(f"X has {n_samples} rows, y {len(y)}; needed one target for each row")
-
-
-def _has_probability(estimator: Any) -> bool:
-    """Return True, or raise an error that says why there is no predict_proba."""
-    loss = getattr(estimator, "_loss", None) or loss_of_classes(estimator.loss, 2)
-    if not loss.has_probability:
-        raise AttributeError(
-            f"predict_proba is not available for loss={loss.name!r}; needed a smooth loss, such as "
-            "'logistic', or CalibratedClassifierCV"
-        )
-    return True
 
 
 # -- Warnings after a fit --------------------------------------------------------------------------

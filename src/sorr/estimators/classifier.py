@@ -16,6 +16,7 @@ from sorr.estimators.base import (
     encode,
     loss_of_classes,
     rollback_on_error,
+    validate_rows,
     warn,
 )
 from sorr.estimators.ranked_range import (
@@ -30,9 +31,9 @@ from sorr.losses import Loss
 from sorr.ranked import Mass
 from sorr.share import DROPS, OutlierShare, share_of
 
-__all__ = ["RankedRangeClassifier"]
+__all__ = ["RANKINGS", "RankedRangeClassifier"]
 
-_RANKINGS = ("within_class", "pooled")
+RANKINGS = ("within_class", "pooled")
 
 
 class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
@@ -212,7 +213,7 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
         self
         """
         with rollback_on_error(self):
-            rows = self._rows(X, y, sample_weight)
+            rows = validate_rows(self, X, y, sample_weight)
             classes, index = classes_of(rows.y)
             warn(self._learn_classes(rows, classes, index))
         return self
@@ -220,7 +221,7 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
     def _learn_classes(
         self, rows: Rows, classes: npt.NDArray[Any], index: IntArray
     ) -> list[Warning]:
-        check_choice("ranking", self.ranking, _RANKINGS)
+        check_choice("ranking", self.ranking, RANKINGS)
         loss, names = loss_of_classes(self.loss, len(classes)), classes.tolist()
         masses: npt.NDArray[Any] = np.bincount(index, rows.weight, len(classes))
         factor = class_factors(self.class_weight, rows.y, classes, masses)

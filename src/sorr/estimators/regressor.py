@@ -11,7 +11,14 @@ from sklearn.utils.validation import column_or_1d
 
 from sorr._checks import as_seed, check_choice
 from sorr._typing import FloatArray
-from sorr.estimators.base import Rows, check_length, loss_of_numbers, rollback_on_error, warn
+from sorr.estimators.base import (
+    Rows,
+    check_length,
+    loss_of_numbers,
+    rollback_on_error,
+    validate_rows,
+    warn,
+)
 from sorr.estimators.ranked_range import RankedRangeLinear, Task, ranks_in_all
 from sorr.losses import Loss
 from sorr.ranked import Mass
@@ -140,7 +147,7 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
         self
         """
         with rollback_on_error(self):
-            rows = self._rows(X, y, sample_weight, y_numeric=True)
+            rows = validate_rows(self, X, y, sample_weight, y_numeric=True)
             loss = loss_of_numbers(self.loss)
             target = rows.y.astype(np.float64, copy=False)
             m, start = self._drop_and_start(rows, target)

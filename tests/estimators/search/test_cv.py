@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -81,6 +82,22 @@ def test_the_model_is_a_fit_with_the_best_parameters(fitted, data):
 )
 def test_what_is_known_of_the_model_is_known_of_the_search(fitted, name):
     assert getattr(fitted, name) is getattr(fitted.best_estimator_, name)
+
+
+@pytest.mark.parametrize("kind", [RankedRangeClassifierCV, RankedRangeRegressorCV])
+def test_a_search_has_no_parameters_of_a_single_fit(kind):
+    search = kind()
+    assert not {"m", "k", "C", "solver", "warm_start"} & search.get_params().keys()
+    assert not isinstance(search, RankedRangeClassifier | RankedRangeRegressor)
+    assert not any(hasattr(search, name) for name in ("coef_", "n_features_in_", "best_params_"))
+    with pytest.raises(NotFittedError):
+        search.predict([[0.0]])
+
+
+def test_a_score_may_need_probabilities(data):
+    search = RankedRangeClassifierCV(SMALL, scoring="neg_log_loss", cv=2, random_state=0).fit(*data)
+    assert search.best_score_ < 0
+    assert search.predict_proba(data[0]).shape == (120, 2)
 
 
 def test_rows_far_away_with_wrong_labels_are_left_out():
@@ -222,7 +239,7 @@ def test_a_regressor_is_what_the_search_fits():
     assert isinstance(search.intercept_, float)
 
 
-# -- The first model that says something, among parameters from best to worst ----------------------
+# -- The first model that is not constant ----------------------------------------------------------
 
 
 TEMPLATE = RankedRangeClassifier(ranking="pooled", random_state=0)
@@ -231,9 +248,9 @@ ALL = {"m": 0, "k": None, "C": 1e4}
 
 
 def rows(n=120):
-    random = np.random.default_rng(0)
-    X = random.normal(size=(n, 2))
-    return X, np.where(X[:, 0] + 2 * random.normal(size=n) > 0, 1, 0)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 2))
+    return X, np.where(X[:, 0] + 2 * rng.normal(size=n) > 0, 1, 0)
 
 
 def test_many_constant_models_are_passed_over():
@@ -277,5 +294,5 @@ def test_if_all_are_constant_the_first_is_taken_and_warns():
     ],
 )
 def test_harder_means_no_rank_and_no_ridge_in_its_favour(one, other, expected):
-    named = [dict(zip("mkC", cell, strict=True)) for cell in (one, other)]
+    named = [dict(zip("mkC", point, strict=True)) for point in (one, other)]
     assert _is_harder(*named, 100) is expected

@@ -5,12 +5,13 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics import make_scorer, max_error
 
-from sorr.estimators import Cell, ranking_of
-from sorr.estimators.search.grid import Pool, make_grid, make_scoring, smoothed
+from sorr.estimators import GridPoint as Point
+from sorr.estimators import ranking_of
+from sorr.estimators.search.grid import ClassMasses, make_grid, make_scoring, mean_of_neighbours
 
-HALVES = Pool(np.array([60, 40]), ["a", "b"], is_pooled=True)
-WITHIN = Pool(np.array([60, 40]), ["a", "b"], is_pooled=False)
-NUMBERS = Pool(np.array([100]), [], is_pooled=True)
+HALVES = ClassMasses(np.array([60, 40]), ["a", "b"], is_pooled=True)
+WITHIN = ClassMasses(np.array([60, 40]), ["a", "b"], is_pooled=False)
+NUMBERS = ClassMasses(np.array([100]), [], is_pooled=True)
 
 
 def test_the_paper_s_grid_has_its_values_of_k_and_c():
@@ -18,7 +19,7 @@ def test_the_paper_s_grid_has_its_values_of_k_and_c():
     assert grid.k == (1, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, None)
     assert grid.C == (1.0, 10.0, 1e2, 1e3, 1e4, 1e5)
     assert 0 in grid.m
-    assert len(grid.cells()) == np.prod(grid.shape)
+    assert len(grid.points()) == np.prod(grid.shape)
 
 
 def test_within_classes_the_paper_s_grid_has_no_count():
@@ -27,7 +28,7 @@ def test_within_classes_the_paper_s_grid_has_no_count():
 
 @pytest.mark.parametrize("name", ["default", "paper"])
 def test_named_grids_hold_the_average_loss(name):
-    assert any(m == 0 and k is None for m, k, _ in make_grid(name, NUMBERS).cells())
+    assert any(m == 0 and k is None for m, k, _ in make_grid(name, NUMBERS).points())
 
 
 def test_the_default_grid_keeps_all_ranks_below_m():
@@ -47,10 +48,10 @@ def test_what_a_mapping_does_not_name_is_as_by_default():
     assert (grid.k, grid.C) == (default.k, default.C)
 
 
-def test_cells_change_m_fastest_and_c_slowest():
-    cells = make_grid({"m": [0, 0.1], "k": [0.5, None], "C": [1, 2]}, HALVES).cells()
-    assert [cell.m for cell in cells[:3]] == [0, 0.1, 0]
-    assert [cell.C for cell in cells] == [1] * 4 + [2] * 4
+def test_points_change_m_fastest_and_c_slowest():
+    points = make_grid({"m": [0, 0.1], "k": [0.5, None], "C": [1, 2]}, HALVES).points()
+    assert [point.m for point in points[:3]] == [0, 0.1, 0]
+    assert [point.C for point in points] == [1] * 4 + [2] * 4
 
 
 @pytest.mark.parametrize(
@@ -59,8 +60,8 @@ def test_cells_change_m_fastest_and_c_slowest():
         ("papers", HALVES, ValueError, "grid='papers' is not known; did you mean 'paper'"),
         (3, HALVES, TypeError, "grid=3 is of type int; needed a name"),
         ({"c": [1]}, HALVES, ValueError, "values of 'c', which is not searched"),
-        ({"m": 0.1}, HALVES, TypeError, r"is no list of values; needed one, \[0.1\]"),
-        ({"m": "auto"}, HALVES, TypeError, "is no list of values"),
+        ({"m": 0.1}, HALVES, TypeError, r"is not a list; needed a list, \[0.1\]"),
+        ({"m": "auto"}, HALVES, TypeError, "is not a list"),
         ({"m": []}, HALVES, ValueError, "is empty"),
         ({"m": ["auto"]}, HALVES, ValueError, "m='auto' is a choice of RankedRangeClassifier"),
         ({"m": [{"a": 1}]}, WITHIN, TypeError, "needed counts or fractions"),
@@ -69,9 +70,9 @@ def test_cells_change_m_fastest_and_c_slowest():
         ({"k": [0.0]}, HALVES, ValueError, "k=0.0 is not a fraction"),
         ({"m": [5]}, WITHIN, ValueError, "m=5 is a count, but rows are ranked within each class"),
         ({"k": [5]}, WITHIN, ValueError, "k=5 is a count, but rows are ranked within each class"),
-        ({"C": [0]}, HALVES, ValueError, "needed numbers above 0"),
-        ({"C": ["1"]}, HALVES, ValueError, "needed numbers above 0"),
-        ({"C": [np.nan]}, HALVES, ValueError, "needed numbers above 0"),
+        ({"C": [0]}, HALVES, ValueError, r"grid\['C'\]: C=0 is not positive"),
+        ({"C": ["1"]}, HALVES, TypeError, r"grid\['C'\]: C='1' is of type str"),
+        ({"C": [np.nan]}, HALVES, ValueError, "C=nan is not positive"),
     ],
 )
 def test_what_is_no_grid_is_refused(grid, pool, error, message):
@@ -92,7 +93,7 @@ def test_what_is_no_grid_is_refused(grid, pool, error, message):
         (0, 101, NUMBERS, "k=101 exceeds the 100 values"),
     ],
 )
-def test_impossible_cells_say_why(m, k, pool, reason):
+def test_impossible_points_say_why(m, k, pool, reason):
     found = pool.obstacle(m, k)
     assert reason in found
     assert bool(found) == bool(reason)
@@ -100,62 +101,65 @@ def test_impossible_cells_say_why(m, k, pool, reason):
 
 def test_masses_are_whole_if_weights_are_and_hold_class_weights_if_pooled():
     index = np.array([0, 0, 1])
-    plain = Pool.of(index, None, ["a", "b"], None, True)
+    plain = ClassMasses.of(index, None, classes=["a", "b"])
     assert plain.masses.dtype.kind == "i"
-    weight, factor = np.array([1.0, 2.0, 0.5]), np.array([1.0, 4.0])
-    np.testing.assert_allclose(Pool.of(index, weight, ["a", "b"], factor, True).masses, [3, 2])
-    np.testing.assert_allclose(Pool.of(index, weight, ["a", "b"], factor, False).masses, [3, 0.5])
+    weight = np.array([1.0, 2.0, 0.5])
+    options = {"classes": ["a", "b"], "factor": np.array([1.0, 4.0])}
+    np.testing.assert_allclose(ClassMasses.of(index, weight, **options).masses, [3, 2])
+    np.testing.assert_allclose(
+        ClassMasses.of(index, weight, **options, is_pooled=False).masses, [3, 0.5]
+    )
 
 
-AVERAGE = Cell(0, None, 1e4)
+AVERAGE = Point(0, None, 1e4)
 
 
-def best(cells, errors=None):
-    """Return the cell that comes first: of tied ones, unless errors are given."""
-    errors = np.full(len(cells), 0.2) if errors is None else np.array(errors)
-    return cells[ranking_of(errors, cells, total=100.0)[0]]
+def best(points, errors=None):
+    """Return the point that comes first: of tied ones, unless errors are given."""
+    errors = np.full(len(points), 0.2) if errors is None else np.array(errors)
+    return points[ranking_of(errors, points, total=100.0)[0]]
 
 
 def test_the_lowest_error_comes_first():
-    assert best([AVERAGE, Cell(0.1, None, 1.0)], [0.2, 0.15]) == Cell(0.1, None, 1.0)
+    assert best([AVERAGE, Point(0.1, None, 1.0)], [0.2, 0.15]) == Point(0.1, None, 1.0)
 
 
 def test_ties_go_to_the_average_loss_whatever_its_ridge():
-    assert best([Cell(0.01, None, 1.0), AVERAGE, Cell(0, 0.9, 1.0)]) == AVERAGE
-    assert best([Cell(0.01, None, 1.0), Cell(0, 100, 1e4)]) == Cell(0, 100, 1e4)
+    assert best([Point(0.01, None, 1.0), AVERAGE, Point(0, 0.9, 1.0)]) == AVERAGE
+    assert best([Point(0.01, None, 1.0), Point(0, 100, 1e4)]) == Point(0, 100, 1e4)
 
 
-def test_then_to_the_cell_that_keeps_most_ranks():
-    cells = [Cell(0, 0.5, 1.0), Cell(0.1, None, 1e4), Cell(0.2, None, 1.0)]
-    assert best(cells) == Cell(0.1, None, 1e4)
+def test_then_to_the_point_that_keeps_most_ranks():
+    points = [Point(0, 0.5, 1.0), Point(0.1, None, 1e4), Point(0.2, None, 1.0)]
+    assert best(points) == Point(0.1, None, 1e4)
 
 
 def test_then_to_the_smallest_c_and_last_to_the_smallest_m():
-    assert best([Cell(0.1, None, 10.0), Cell(0.1, None, 1.0)]) == Cell(0.1, None, 1.0)
-    assert best([Cell(20, 60, 1.0), Cell(10, 50, 1.0)]) == Cell(10, 50, 1.0)
+    assert best([Point(0.1, None, 10.0), Point(0.1, None, 1.0)]) == Point(0.1, None, 1.0)
+    assert best([Point(20, 60, 1.0), Point(10, 50, 1.0)]) == Point(10, 50, 1.0)
 
 
 def test_a_thousandth_of_the_error_is_a_tie_and_a_hundredth_is_none():
-    cells = [AVERAGE, Cell(0.1, None, 1.0)]
-    assert best(cells, [1.0005, 1.0]) == AVERAGE
-    assert best(cells, [1.01, 1.0]) == cells[1]
+    points = [AVERAGE, Point(0.1, None, 1.0)]
+    assert best(points, [1.0005, 1.0]) == AVERAGE
+    assert best(points, [1.01, 1.0]) == points[1]
 
 
 def test_errors_equal_up_to_rounding_are_tied_at_zero_too():
-    assert best([Cell(0.1, None, 1.0), AVERAGE], [0.0, 1e-17]) == AVERAGE
+    assert best([Point(0.1, None, 1.0), AVERAGE], [0.0, 1e-17]) == AVERAGE
 
 
-def test_every_cell_with_an_error_has_a_place():
-    cells = [Cell(0.1 * i, None, 1.0) if i else Cell(0, None, 1.0) for i in range(5)]
+def test_every_point_with_an_error_has_a_place():
+    points = [Point(0.1 * i, None, 1.0) if i else Point(0, None, 1.0) for i in range(5)]
     error = np.array([0.3, np.nan, 0.1, 0.2, np.nan])
-    assert ranking_of(error, cells, 100.0) == [2, 3, 0]
+    assert ranking_of(error, points, 100.0) == [2, 3, 0]
 
 
 def test_smoothing_averages_the_neighbours_that_have_an_error():
     rng = np.random.default_rng(0)
     cube = rng.random((2, 3, 4))
     cube[0, 1, 2] = cube[1, 0, 0] = np.nan
-    found = smoothed(cube.ravel(), cube.shape).reshape(cube.shape)
+    found = mean_of_neighbours(cube.ravel(), cube.shape).reshape(cube.shape)
     for i, j, k in np.ndindex(cube.shape):
         near = cube[max(i - 1, 0) : i + 2, max(j - 1, 0) : j + 2, max(k - 1, 0) : k + 2]
         expected = np.nan if np.isnan(cube[i, j, k]) else np.nanmean(near)

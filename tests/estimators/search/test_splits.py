@@ -1,4 +1,4 @@
-"""Cells on a split: the problems they solve are those of the estimators."""
+"""Points of a grid on a split: the problems they solve are those of the estimators."""
 
 import numpy as np
 import pytest
@@ -6,17 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.base import is_classifier
 from sklearn.model_selection import GroupKFold, PredefinedSplit, StratifiedKFold
 
 import sorr.estimators.search.splits as splits
 from sorr import RankedRangeClassifier, RankedRangeRegressor
-from sorr.estimators import Cell, RankedRangeClassifierCV, RankedRangeRegressorCV
+from sorr.estimators import GridPoint as Point
+from sorr.estimators import RankedRangeClassifierCV, RankedRangeRegressorCV, Rows
 from sorr.estimators.search.grid import make_scoring
 from sorr.estimators.search.splits import (
-    Learned,
-    Part,
     Plan,
     Split,
+    TrainingRows,
     make_splits,
     merge_copies,
     score_split,
@@ -33,9 +34,9 @@ def parameters(model):
     return theta[:, 0] if theta.shape[1] == 1 else theta
 
 
-def plan_of(template, cells, rounds=2, is_classes=True):
-    scoring = make_scoring(None, is_classes)
-    return Plan(template, is_classes, cells, scoring, rounds, seed=0, n_splits=1, report=None)
+def plan_of(template, points):
+    scoring = make_scoring(None, is_classifier(template))
+    return Plan(template, points, scoring, rounds=2, seed=0)
 
 
 @pytest.mark.parametrize("ranking", ["within_class", "pooled"])
@@ -46,20 +47,25 @@ def test_ranks_are_those_of_a_fit(ranking, class_weight, weighted):
     weight = np.random.default_rng(0).uniform(0.5, 2, 90) if weighted else None
     options = {"ranking": ranking, "class_weight": class_weight, "random_state": 0}
     model = RankedRangeClassifier(m=0.07, k=0.81, C=50.0, **options).fit(X, y, weight)
-    learned = Learned.of(Part(X, y, weight), RankedRangeClassifier(**options), is_classes=True)
-    problem = learned.objective(model).with_groups(learned.groups(0.07, 0.81)).with_ridge(50.0)
+    training = TrainingRows.of(Rows.with_mass(X, y, weight), RankedRangeClassifier(**options))
+    problem = training.objective(model).with_groups(training.groups(0.07, 0.81)).with_ridge(50.0)
     assert problem.value(parameters(model)) == pytest.approx(model.objective_, rel=1e-9)
 
 
 def test_ranks_of_numbers_are_those_of_a_fit():
     X, y, _ = outlying(n=60)
     model = RankedRangeRegressor(m=0.07, k=50, C=50.0, random_state=0).fit(X, y)
-    learned = Learned.of(Part(X, y, None), model, is_classes=False)
-    problem = learned.objective(model).with_groups(learned.groups(0.07, 50)).with_ridge(50.0)
+    training = TrainingRows.of(Rows.with_mass(X, y, None), model)
+    problem = training.objective(model).with_groups(training.groups(0.07, 50)).with_ridge(50.0)
     assert problem.value(parameters(model)) == pytest.approx(model.objective_, rel=1e-9)
 
 
-CELLS = [Cell(0, None, 1.0), Cell(0.1, None, 1.0), Cell(0, None, 100.0), Cell(0.1, None, 100.0)]
+POINTS = [
+    Point(0, None, 1.0),
+    Point(0.1, None, 1.0),
+    Point(0, None, 100.0),
+    Point(0.1, None, 100.0),
+]
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
@@ -68,20 +74,20 @@ def test_scores_are_those_of_fits_one_by_one(loss, ranking):
     X, y, _ = wrong_labels(n=200)
     template = RankedRangeClassifier(loss=loss, ranking=ranking, random_state=0)
     split = Split(0, np.arange(130), np.arange(130, 200))
-    found = score_split(plan_of(template, CELLS), Part(X, y, None), split)
-    for (m, k, C), score in zip(CELLS, found, strict=True):
+    found = score_split(plan_of(template, POINTS), Rows.with_mass(X, y, None), split)
+    for (m, k, C), score in zip(POINTS, found, strict=True):
         model = RankedRangeClassifier(m, k, C=C, loss=loss, ranking=ranking, random_state=0)
         alone = model.fit(X[:130], y[:130]).score(X[130:], y[130:])
         assert abs(alone - score) <= 2 / 70  # paths are not polished: a row or two may differ
 
 
 @pytest.mark.parametrize("kind", ["many classes", "many rows", "many columns", "sparse columns"])
-def test_where_there_is_no_path_cells_are_solved_in_turn(kind, monkeypatch):
+def test_where_there_is_no_path_points_are_solved_in_turn(kind, monkeypatch):
     X, y, _ = wrong_labels(n=150)
     if kind == "many classes":
         X, y = three_classes(150)
     elif kind == "many rows":
-        monkeypatch.setattr(splits, "_LARGEST", {True: 0, False: 0})
+        monkeypatch.setattr(splits, "_MAX_PRODUCTS", {True: 0, False: 0})
     else:
         X = np.hstack([X, np.random.default_rng(0).normal(size=(150, 70))])
     template = RankedRangeClassifier(random_state=0)
@@ -92,9 +98,9 @@ def test_where_there_is_no_path_cells_are_solved_in_turn(kind, monkeypatch):
         raise AssertionError("there should be no path")
 
     monkeypatch.setattr(splits, "solve_path", refuse)
-    found = score_split(plan_of(template, CELLS), Part(given, y, None), split)
-    for i in (0, 2):  # the convex cells, which have one minimum
-        model = RankedRangeClassifier(0, C=CELLS[i].C).fit(X[:100], y[:100])
+    found = score_split(plan_of(template, POINTS), Rows.with_mass(given, y, None), split)
+    for i in (0, 2):  # the convex points, which have one minimum
+        model = RankedRangeClassifier(0, C=POINTS[i].C).fit(X[:100], y[:100])
         assert abs(model.score(X[100:], y[100:]) - found[i]) <= 1 / 50
     assert np.isfinite(found).all()
 
@@ -102,18 +108,25 @@ def test_where_there_is_no_path_cells_are_solved_in_turn(kind, monkeypatch):
 def test_a_narrow_sparse_matrix_scores_as_a_dense_one():
     X, y, _ = wrong_labels(n=100)
     X[np.abs(X) < 0.5] = 0
-    plan = plan_of(RankedRangeClassifier(), CELLS)
+    plan = plan_of(RankedRangeClassifier(), POINTS)
     split = Split(0, np.arange(70), np.arange(70, 100))
-    dense = score_split(plan, Part(X, y, None), split)
-    found = score_split(plan, Part(sparse.csr_array(X), y, None), split)
+    dense = score_split(plan, Rows.with_mass(X, y, None), split)
+    found = score_split(plan, Rows.with_mass(sparse.csr_array(X), y, None), split)
     assert_allclose(found, dense)
 
 
-def test_cells_with_the_same_ranks_have_the_same_score():
+def test_points_with_the_same_ranks_have_the_same_score():
     X, y, _ = outlying(n=40)
-    cells = [Cell(0, None, 1.0), Cell(0.01, None, 1.0), Cell(0.1, None, 1.0), Cell(3, None, 1.0)]
-    plan = plan_of(RankedRangeRegressor(), cells, is_classes=False)
-    found = score_split(plan, Part(X, y, None), Split(0, np.arange(30), np.arange(30, 40)))
+    points = [
+        Point(0, None, 1.0),
+        Point(0.01, None, 1.0),
+        Point(0.1, None, 1.0),
+        Point(3, None, 1.0),
+    ]
+    plan = plan_of(RankedRangeRegressor(), points)
+    found = score_split(
+        plan, Rows.with_mass(X, y, None), Split(0, np.arange(30), np.arange(30, 40))
+    )
     assert found[0] == found[1] != found[2] == found[3]
 
 
@@ -122,7 +135,9 @@ def test_without_an_intercept_predictions_have_none():
     X = X + 3
     template = RankedRangeClassifier(0, fit_intercept=False, C=100.0)
     split = Split(0, np.arange(70), np.arange(70, 100))
-    found = score_split(plan_of(template, [Cell(0, None, 100.0)]), Part(X, y, None), split)
+    found = score_split(
+        plan_of(template, [Point(0, None, 100.0)]), Rows.with_mass(X, y, None), split
+    )
     expected = template.fit(X[:70], y[:70]).score(X[70:], y[70:])
     assert abs(found[0] - expected) <= 1 / 30
 
@@ -143,7 +158,7 @@ def test_a_small_class_makes_for_fewer_folds():
     assert len(make_splits(None, np.zeros((43, 1)), y, True, 0)) == 3
 
 
-# -- Cells compared: the table, the splits, the rules, and what is refused -------------------------
+# -- The comparison of a grid ----------------------------------------------------------------------
 
 
 SMALL = {"m": [0, 0.1], "C": [1e2]}
@@ -163,7 +178,7 @@ def fitted(data):
 # -- the table -----------------------------------------------------------------------------------
 
 
-def test_the_table_has_a_row_for_each_cell(fitted):
+def test_the_table_has_a_row_for_each_point(fitted):
     pd = pytest.importorskip("pandas")
     table = pd.DataFrame(fitted.cv_results_)
     assert len(table) == 12
@@ -176,7 +191,7 @@ def test_the_table_has_a_row_for_each_cell(fitted):
     assert list(table.columns[:3]) == ["param_m", "param_k", "param_C"]
 
 
-def test_impossible_cells_have_no_score_and_say_why(fitted):
+def test_impossible_points_have_no_score_and_say_why(fitted):
     pd = pytest.importorskip("pandas")
     table = pd.DataFrame(fitted.cv_results_)
     is_out = table.left_out != ""
@@ -321,8 +336,8 @@ def test_progress_is_shown_to_those_who_ask(data, capsys):
         ({"cv": [([], [0])]}, "split 0 has no row to fit"),
         ({"cv": [(range(119), [])]}, "split 0 has no row to score"),
         ({"cv": [(np.arange(0), np.arange(3))]}, "split 0 has no row to fit"),
-        ({"grid": {"m": [0.4], "k": [0.3]}}, "none of the 3 cells of the grid is possible"),
-        ({"scoring": lambda *_: np.nan}, "no cell of the grid has a score on every split"),
+        ({"grid": {"m": [0.4], "k": [0.3]}}, "none of the 3 points of the grid is possible"),
+        ({"scoring": lambda *_: np.nan}, "no point of the grid has a score on every split"),
         ({"tol": 0.0}, "tol=0.0 is not a tolerance"),
     ],
 )

@@ -4,82 +4,213 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils.validation import column_or_1d
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from sorr._checks import check_choice, classes_of
-from sorr.estimators.base import Rows, rollback_on_error
-from sorr.estimators.classifier import RankedRangeClassifier
+from sorr._typing import FloatArray
+from sorr.estimators.base import rollback_on_error, validate_rows
+from sorr.estimators.classifier import RANKINGS, RankedRangeClassifier
 from sorr.estimators.regressor import RankedRangeRegressor
 from sorr.estimators.search.grid import size_of
-from sorr.estimators.search.splits import compare_cells
+from sorr.estimators.search.splits import compare_grid
 from sorr.losses import Loss
 from sorr.solvers import Status
 
-__all__ = ["RankedRangeClassifierCV", "RankedRangeRegressorCV", "choose_and_fit", "fit_first"]
+__all__ = ["RankedRangeClassifierCV", "RankedRangeRegressorCV", "fit_first"]
+
+_SEARCH_PARAMETERS = frozenset({"grid", "cv", "scoring", "rule", "n_jobs"})
+_MAX_FITS = 30  # points that are fitted to all rows in search of a model that is not constant
+_ALIKE = 1e-6  # relative difference between raw predictions that are the same
 
 
-class RankedRangeClassifierCV(RankedRangeClassifier):
+def _of_best(name: str) -> property:
+    """Return a property that is the attribute of this name of the best estimator."""
+    return property(lambda self: getattr(self._best, name))
+
+
+class _Search(BaseEstimator):
+    """What both searches share: a fit on a grid, and a best estimator to which they delegate."""
+
+    _estimator_class: ClassVar[type[Any]]
+
+    coef_ = _of_best("coef_")
+    intercept_ = _of_best("intercept_")
+    losses_ = _of_best("losses_")
+    outlier_mask_ = _of_best("outlier_mask_")
+    row_weights_ = _of_best("row_weights_")
+    thresholds_ = _of_best("thresholds_")
+    m_ = _of_best("m_")
+    k_ = _of_best("k_")
+    minima_ = _of_best("minima_")
+    status_ = _of_best("status_")
+    gap_ = _of_best("gap_")
+    objective_ = _of_best("objective_")
+    trace_ = _of_best("trace_")
+    n_iter_ = _of_best("n_iter_")
+    n_features_in_ = _of_best("n_features_in_")
+    feature_names_in_ = _of_best("feature_names_in_")
+
+    @property
+    def _best(self) -> Any:
+        check_is_fitted(self)
+        return self.best_estimator_
+
+    def _template(self) -> Any:
+        """Return an estimator with the parameters that all points of the grid share."""
+        parameters = self.get_params(deep=False)
+        shared = {name: parameters[name] for name in parameters.keys() - _SEARCH_PARAMETERS}
+        return self._estimator_class(**shared)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose m, k and C, and fit a model with them to all rows.
+
+        After any error, also after an interruption, the estimator is as it was before.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels of any kind, or numbers for a regression.
+        sample_weight : array-like of shape (n_samples,), optional
+            The mass of each row. A row of weight two counts as two copies.
+
+        Returns
+        -------
+        self
+        """
+        with rollback_on_error(self):
+            template = self._template()
+            is_classes = is_classifier(template)
+            rows = validate_rows(template, X, y, sample_weight, y_numeric=not is_classes)
+            if is_classes:
+                check_choice("ranking", template.ranking, RANKINGS)
+                classes_of(rows.y)  # refuses what is not a label, and a single class
+            y = column_or_1d(y)
+            comparison = compare_grid(self, template, X, y, rows)
+            params = [comparison.params[i] for i in comparison.ranking]
+            self.best_estimator_, place = fit_first(template, params, X, y, sample_weight)
+            self.best_index_ = comparison.ranking[place]
+            self.best_params_ = dict(params[place])
+            self.best_score_ = float(comparison.table["mean_test_score"][self.best_index_])
+            self.cv_results_ = comparison.table
+            self.n_splits_ = comparison.n_splits
+            self.passed_over_ = tuple(params[:place])
+        return self
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the prediction of the best estimator for each row.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return np.asarray(self._best.predict(X))
+
+    def row_losses(self, X: Any, y: Any) -> FloatArray:
+        """Return the loss of each row under the best estimator.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return np.asarray(self._best.row_losses(X, y))
+
+    def outlier_score(self, X: Any, y: Any) -> FloatArray:
+        """Return by how much the loss of each row exceeds all that the best estimator kept.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Above zero for a row that would have been dropped. Larger is more suspect.
+        """
+        return np.asarray(self._best.outlier_score(X, y))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class RankedRangeClassifierCV(ClassifierMixin, _Search):
     """A `RankedRangeClassifier` whose m, k and C are chosen by cross-validation.
 
-    All cells of a grid are solved together on each split, by `sorr.solvers.solve_path`; with more
-    than two classes, more than 64 parameters or many rows, one after the other. The cell
-    that is chosen is fitted to all rows, polished and certified.
+    On each split all points of a grid are solved together by `sorr.solvers.solve_path`. With more
+    than two classes, more than 64 parameters or many rows they are solved one by one. The best
+    point is then fitted to all rows, to full accuracy and with a certificate.
 
     Parameters
     ----------
     grid : {"default", "paper"} or mapping, default="default"
-        What to choose from. Both grids with a name have m = 0, 0.01, 0.02, 0.05, 0.075, 0.1,
-        0.125, 0.15, 0.2, 0.25, 0.3 and 0.35. "default" keeps all ranks below (k=None), with
+        The values to choose from. Both named grids have m = 0, 0.01, 0.02, 0.05, 0.075, 0.1,
+        0.125, 0.15, 0.2, 0.25, 0.3 and 0.35. "default" keeps all ranks below m (k=None), with
         C = 1, 100 and 1e4. "paper" has k = 1 (if pooled) and 0.1, 0.2, ..., 1 of the rows and
-        C = 1, 10, ..., 1e5, as in the paper; on its five data sets that is better by 0.1 points
-        on average, for 22 times as many cells. A mapping gives lists of values for some of
-        "m", "k" and "C", in the units of `RankedRangeClassifier`: prefer fractions, since a split
-        has fewer rows. What it does not name is as by default; the average loss, m=0 and
-        k=None, should be among the cells.
+        C = 1, 10, ..., 1e5, as in the paper. On its five data sets the error is 0.1 points lower
+        on average, for 22 times as many points. A mapping gives lists of values for some of "m",
+        "k" and "C", in the units of `RankedRangeClassifier`. Prefer fractions, since a split has
+        fewer rows. What the mapping does not name has its default values. The average loss, m=0
+        and k=None, should be one of the points.
     cv : int, splitter, iterable of splits or None, default=None
-        What to fit and to score on. None makes five folds, fewer if a class has fewer rows; these
-        and those of an int are stratified by class and shuffled by `random_state`. A
-        `PredefinedSplit`, or ``[(train, validation)]``, is a validation split. For groups, pass
+        The splits. None makes five folds, or fewer if a class has fewer rows. An int is a number
+        of folds. Both kinds are stratified by class and shuffled by `random_state`. For a single
+        validation split pass a `PredefinedSplit` or ``[(train, validation)]``. For groups pass
         ``list(GroupKFold().split(X, y, groups))``.
     scoring : str, callable or None, default=None
-        What to score by, as in scikit-learn: the accuracy by default.
+        The score, as in scikit-learn. None is the accuracy.
     rule : {"auto", "error", "smoothed"}, default="auto"
-        How to choose. "error" takes the lowest mean error over the splits; of cells within a
-        thousandth of it, the average loss (m=0, k=None), or the one that keeps most ranks, then
-        the smallest C. "smoothed" does so after averaging errors over neighbours in the grid,
-        27 at most, since the lowest error on a single split is often an accident at the edge of
-        a region of useless models. "auto" takes "error", or "smoothed" if there is one split.
+        How to choose. "error" takes the lowest mean error over the splits. Among points within a
+        thousandth of it, it prefers the average loss (m=0, k=None), then the point that keeps
+        most ranks, then the smallest C. "smoothed" first averages the errors of up to 27
+        neighbours in the grid, because on a single split the lowest error is often an accident
+        next to useless models. "auto" is "smoothed" if there is one split, else "error".
     loss, ranking, fit_intercept, class_weight
         As in `RankedRangeClassifier`.
     n_starts, certify, tol, max_iter
-        As in `RankedRangeClassifier`: of the last fit, to all rows.
+        As in `RankedRangeClassifier`, for the last fit to all rows.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds and draws the starting points: the same number gives the same bytes.
+        Seed for everything random: the folds and the starting points. The same seed gives the
+        same result, bit by bit.
     n_jobs : int or None, default=None
-        How many threads work on the splits. The result does not depend on it.
+        Number of threads, which work on the splits. The result does not depend on it.
     verbose : int, default=0
-        Whether to report progress to standard error, every two seconds; above 1, every step.
+        1 prints progress to standard error every two seconds, 2 prints every step.
 
     Attributes
     ----------
     cv_results_ : dict of arrays
-        A table, as `pandas.DataFrame` takes it, with a row for each cell: param_m, param_k,
-        param_C, params, the scores of each split (split0_test_score, ...), mean_test_score,
+        A table for `pandas.DataFrame` with a row for each point: param_m, param_k, param_C,
+        params, the scores of each split (split0_test_score, ...), mean_test_score,
         std_test_score, rank_test_score, mean_test_error and std_test_error (one minus the score,
-        or minus it for scores named ``neg_...``), and smoothed_test_error if that decides. Cells
-        that are impossible in some split have NaN, and say why in the column left_out: no rank is
-        left between m and k, or pooled ranks could drop more than 0.8 of the smallest class.
+        or minus the score if its name starts with ``neg_``), and smoothed_test_error if that
+        decides. Points that are impossible on some split have NaN. The column left_out says why:
+        no rank is left between m and k, or pooled ranks may drop more than 0.8 of the smallest
+        class.
     best_index_, best_params_, best_score_
-        The row that was chosen, its parameters and its mean score.
+        The row of the best point, its parameters and its mean score.
     best_estimator_ : RankedRangeClassifier
-        The model with these parameters, fitted to all rows. Its fitted attributes are those of
-        the search too: `coef_`, `intercept_`, `classes_`, `losses_`, `outlier_mask_`,
-        `row_weights_`, `thresholds_`, `m_`, `k_`, `minima_`, `status_`, `gap_`, `objective_`,
-        `trace_`, `n_iter_`, `n_features_in_` and `feature_names_in_`.
+        The model with these parameters, fitted to all rows. The search has its fitted attributes
+        too: `coef_`, `intercept_`, `classes_`, `losses_`, `outlier_mask_`, `row_weights_`,
+        `thresholds_`, `m_`, `k_`, `minima_`, `status_`, `gap_`, `objective_`, `trace_`,
+        `n_iter_`, `n_features_in_` and `feature_names_in_`.
     passed_over_ : tuple of dict
         Parameters that were better on the splits, but gave a constant model on all rows.
     n_splits_ : int
@@ -90,14 +221,14 @@ class RankedRangeClassifierCV(RankedRangeClassifier):
 
     Notes
     -----
-    The rows that are scored have wrong labels and outliers like the others. That is fine for
-    choosing C and k, and for being robust to outliers; but it is a poor way to find out which
-    share of the labels is wrong, since a model that has learned the wrong labels is rewarded for
-    them: use ``RankedRangeClassifier(m="auto")`` for that.
+    The rows that are scored have wrong labels and outliers too. That is fine for choosing C and
+    k, and for robustness to outliers. It is a poor way to find the share of wrong labels, because
+    a model that has learned the wrong labels gets a better score. Use
+    ``RankedRangeClassifier(m="auto")`` for that.
 
-    `score` is the accuracy, whatever `scoring` is. A weight is the mass of a row in the fits and
-    in the scores, except for scores that take no weights. Rows that are copies are put together
-    before the search, so that repeated rows and weights choose alike.
+    `score` is the accuracy, whatever `scoring` is. Weights are masses in the fits and in the
+    scores, unless a score takes no weights. Copies of a row are merged before the search, so that
+    repeated rows and weights give the same choice.
 
     References
     ----------
@@ -119,6 +250,10 @@ class RankedRangeClassifierCV(RankedRangeClassifier):
     >>> search.cv_results_["mean_test_error"].round(1)
     array([0.4, 0.1])
     """
+
+    _estimator_class = RankedRangeClassifier
+
+    classes_ = _of_best("classes_")
 
     def __init__(
         self,
@@ -155,70 +290,64 @@ class RankedRangeClassifierCV(RankedRangeClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _template(self) -> RankedRangeClassifier:
-        return RankedRangeClassifier(
-            loss=self.loss,
-            ranking=self.ranking,
-            fit_intercept=self.fit_intercept,
-            n_starts=self.n_starts,
-            certify=self.certify,
-            class_weight=self.class_weight,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            random_state=self.random_state,
-            verbose=self.verbose,
-        )
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose m, k and C, and fit a model with them to all rows.
-
-        If anything goes wrong, an interruption included, the estimator stays as it was.
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the raw predictions of the best estimator.
 
         Parameters
         ----------
         X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Labels of any kind.
-        sample_weight : array-like of shape (n_samples,), optional
-            The mass of each row: a row of weight two is two copies of it.
 
         Returns
         -------
-        self
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            With two classes, positive where the second is more likely.
         """
-        with rollback_on_error(self):
-            rows = self._rows(X, y, sample_weight)
-            check_choice("ranking", self.ranking, ("within_class", "pooled"))
-            classes_of(rows.y)  # refuses what is no label, and a single class
-            found = choose_and_fit(self, self._template(), X, y, sample_weight, rows, True)
-            self.__dict__.update(found)
-        return self
+        return np.asarray(self._best.decision_function(X))
+
+    def _has_probability(self) -> bool:
+        """Return True, or raise the error of an estimator that has no predict_proba."""
+        model = self.best_estimator_ if hasattr(self, "best_estimator_") else self._template()
+        return callable(model.predict_proba)
+
+    @available_if(lambda self: self._has_probability())
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class. Only smooth losses have one.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return np.asarray(self._best.predict_proba(X))
 
 
-class RankedRangeRegressorCV(RankedRangeRegressor):
+class RankedRangeRegressorCV(RegressorMixin, _Search):
     """A `RankedRangeRegressor` whose m, k and C are chosen by cross-validation.
 
-    All cells of a grid are solved together on each split, by `sorr.solvers.solve_path`; with more
-    than 64 parameters or many rows, one after the other. The cell that is chosen is fitted to
-    all rows, polished and certified.
+    On each split all points of a grid are solved together by `sorr.solvers.solve_path`. With more
+    than 64 parameters or many rows they are solved one by one. The best point is then fitted to
+    all rows, to full accuracy and with a certificate.
 
     Parameters
     ----------
     grid : {"default", "paper"} or mapping, default="default"
-        What to choose from; see `RankedRangeClassifierCV`.
+        The values to choose from; see `RankedRangeClassifierCV`.
     cv : int, splitter, iterable of splits or None, default=None
-        What to fit and to score on. None makes five folds; these and those of an int are shuffled
-        by `random_state`. See `RankedRangeClassifierCV`.
+        The splits. None makes five folds, an int is a number of folds. Both are shuffled by
+        `random_state`. See `RankedRangeClassifierCV`.
     scoring : str, callable or None, default=None
-        What to score by, as in scikit-learn. By default minus the median absolute error. The rows
-        that are scored have outliers too: with squared errors these decide, and with a mean
-        of absolute errors still those that are extreme, or many and alike.
+        The score, as in scikit-learn. None is minus the median absolute error. The rows that are
+        scored have outliers too: they decide a mean of squared errors, and if they are extreme
+        or many and alike, also a mean of absolute errors.
     rule : {"auto", "error", "smoothed"}, default="auto"
         How to choose; see `RankedRangeClassifierCV`.
     loss, fit_intercept
         As in `RankedRangeRegressor`.
     n_starts, certify, tol, max_iter
-        As in `RankedRangeRegressor`: of the last fit, to all rows.
+        As in `RankedRangeRegressor`, for the last fit to all rows.
     random_state, n_jobs, verbose
         As in `RankedRangeClassifierCV`.
 
@@ -227,10 +356,10 @@ class RankedRangeRegressorCV(RankedRangeRegressor):
     cv_results_, best_index_, best_params_, best_score_, n_splits_
         As in `RankedRangeClassifierCV`.
     best_estimator_ : RankedRangeRegressor
-        The model with these parameters, fitted to all rows. Its fitted attributes are those of
-        the search too: `coef_`, `intercept_`, `losses_`, `outlier_mask_`, `row_weights_`,
-        `thresholds_`, `m_`, `k_`, `minima_`, `status_`, `gap_`, `objective_`, `trace_`,
-        `n_iter_`, `n_features_in_` and `feature_names_in_`.
+        The model with these parameters, fitted to all rows. The search has its fitted attributes
+        too: `coef_`, `intercept_`, `losses_`, `outlier_mask_`, `row_weights_`, `thresholds_`,
+        `m_`, `k_`, `minima_`, `status_`, `gap_`, `objective_`, `trace_`, `n_iter_`,
+        `n_features_in_` and `feature_names_in_`.
     passed_over_ : tuple of dict
         Parameters that were better on the splits, but gave a constant model on all rows.
 
@@ -249,6 +378,8 @@ class RankedRangeRegressorCV(RankedRangeRegressor):
     >>> search.best_params_["m"], search.coef_.round(3)
     (0.1, array([2.]))
     """
+
+    _estimator_class = RankedRangeRegressor
 
     def __init__(
         self,
@@ -281,85 +412,8 @@ class RankedRangeRegressorCV(RankedRangeRegressor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _template(self) -> RankedRangeRegressor:
-        return RankedRangeRegressor(
-            loss=self.loss,
-            fit_intercept=self.fit_intercept,
-            n_starts=self.n_starts,
-            certify=self.certify,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            random_state=self.random_state,
-            verbose=self.verbose,
-        )
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose m, k and C, and fit a model with them to all rows.
-
-        If anything goes wrong, an interruption included, the estimator stays as it was.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-            The mass of each row: a row of weight two is two copies of it.
-
-        Returns
-        -------
-        self
-        """
-        with rollback_on_error(self):
-            rows = self._rows(X, y, sample_weight, y_numeric=True)
-            found = choose_and_fit(self, self._template(), X, y, sample_weight, rows, False)
-            self.__dict__.update(found)
-        return self
-
-
-# -- The best cell of a comparison, fitted to all rows: the last step of a search ------------------
-
-
-_ALIKE = 1e-6  # raw predictions that differ by no more, relatively, are one
-_TRIES = 30  # cells that are fitted to all rows in search of a model that is not constant
-
-
-def choose_and_fit(
-    search: Any, template: Any, X: Any, y: Any, sample_weight: Any, rows: Rows, is_classes: bool
-) -> dict[str, Any]:
-    """Return the fitted attributes of a search.
-
-    A cell next to the region of useless models can do well on the splits and be a constant model
-    on all rows: see `fit_first`.
-
-    Parameters
-    ----------
-    search : estimator
-        See `compare_cells`.
-    template : estimator
-        With the parameters that all cells share.
-    X, y, sample_weight
-        What was given.
-    rows : Rows
-        The same, checked.
-    is_classes : bool
-        Whether targets are classes.
-    """
-    y = column_or_1d(y)
-    found = compare_cells(search, template, X, y, rows, is_classes)
-    params = [found.params[i] for i in found.ranking]
-    model, at = fit_first(template, params, X, y, sample_weight)
-    best = found.ranking[at]
-    parameters = model.get_params()
-    return {
-        **{name: value for name, value in vars(model).items() if name not in parameters},
-        "best_estimator_": model,
-        "best_index_": best,
-        "best_params_": dict(found.params[best]),
-        "best_score_": float(found.table["mean_test_score"][best]),
-        "cv_results_": found.table,
-        "n_splits_": found.n_splits,
-        "passed_over_": tuple(found.params[i] for i in found.ranking[:at]),
-    }
+# -- The best point that is not a constant model ---------------------------------------------------
 
 
 def fit_first(
@@ -367,48 +421,50 @@ def fit_first(
 ) -> tuple[Any, int]:
     """Return the first model that is not constant, fitted, and its place among the parameters.
 
-    Thirty are tried; if all are constant, the first one is taken. Only what is taken may warn. If
-    no coefficients lower the objective below the loss at zero, which all rows share, none do
-    where fewer losses are left out, fewer small ones count, or the ridge is stronger: such
+    A point next to the region of useless models can do well on the splits and be a constant model
+    on all rows. Thirty points are tried. If all models are constant, the first one is taken. Only
+    the model that is taken may warn.
+
+    If no coefficients lower the objective below the loss at zero, which all rows share, none do
+    where fewer losses are dropped, fewer small ones count, or the ridge is stronger. Such
     parameters are not tried.
 
     Parameters
     ----------
     template : estimator
-        With the parameters that all share.
+        Has the parameters that all models share.
     params : sequence of mapping
-        The rest of the parameters, from best to worst.
+        The other parameters, from best to worst.
     X, y, sample_weight
-        What to fit to.
+        The data to fit.
     """
-    models, notices, places = [], [], []
+    fits: list[tuple[Any, int, list[warnings.WarningMessage]]] = []
     flat: list[Mapping[str, Any]] = []
-    at = 0
-    for place, chosen in enumerate(params):
-        if any(_is_harder(chosen, other, len(y)) for other in flat):
+    taken = 0
+    for place, given in enumerate(params):
+        if any(_is_harder(given, other, len(y)) for other in flat):
             continue
-        model = clone(template).set_params(**chosen)
+        model = clone(template).set_params(**given)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model.fit(X, y, sample_weight=sample_weight)
-        models.append(model)
-        notices.append(caught)
-        places.append(place)
+        fits.append((model, place, caught))
         if not _is_constant(model, X):
-            at = len(models) - 1
+            taken = len(fits) - 1
             break
-        if len(models) == _TRIES:
+        if len(fits) == _MAX_FITS:
             break
         if np.ptp(model.losses_) <= _ALIKE * np.max(model.losses_):
-            flat.append(chosen)
-    for notice in notices[at]:
-        warnings.warn(notice.message, stacklevel=4)
-    return models[at], places[at]
+            flat.append(given)
+    model, place, caught = fits[taken]
+    for notice in caught:
+        warnings.warn(notice.message, stacklevel=3)
+    return model, place
 
 
 def _is_harder(one: Mapping[str, Any], other: Mapping[str, Any], n: int) -> bool:
-    """Tell whether the objective of one is nowhere below that of another, for equal weights."""
-    sizes = [(size_of(cell["m"], n), size_of(cell["k"], n), cell["C"]) for cell in (one, other)]
+    """Tell whether the objective of one is nowhere below that of the other, for equal weights."""
+    sizes = [(size_of(p["m"], n), size_of(p["k"], n), p["C"]) for p in (one, other)]
     return all(first <= second for first, second in zip(*sizes, strict=True))
 
 

@@ -27,8 +27,13 @@ from sklearn.preprocessing import StandardScaler, scale
 from sorr._typing import FloatArray
 from sorr.baselines import RobustMaxClassifier
 from sorr.datasets import load_dataset
-from sorr.estimators import Cell as GridCell
-from sorr.estimators import RankedRangeClassifier, RankedRangeClassifierCV, fit_first, ranking_of
+from sorr.estimators import (
+    GridPoint,
+    RankedRangeClassifier,
+    RankedRangeClassifierCV,
+    fit_first,
+    ranking_of,
+)
 from sorr.experiments.experiment import Cell, Measured
 from sorr.experiments.paper.released import released_fit, released_split
 from sorr.experiments.published import AGGREGATE_SETTINGS
@@ -146,9 +151,9 @@ def _ranked_range(
 ) -> Measured:
     """Choose among the cells of the search that the model allows, by the same rule."""
     grid = (QUICK_GRIDS if quick else GRIDS)[cell.model]
-    found = [GridCell(**params) for params in search.cv_results_["params"]]
+    found = [GridPoint(**params) for params in search.cv_results_["params"]]
     allowed = [
-        all(one[name] in grid[name] for name in grid) for one in map(GridCell._asdict, found)
+        all(one[name] in grid[name] for name in grid) for one in map(GridPoint._asdict, found)
     ]
     error = np.where(allowed, search.cv_results_["mean_test_error"], np.nan)
     ranking = ranking_of(error, found, len(parts.y))
