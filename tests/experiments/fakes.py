@@ -83,12 +83,14 @@ def failing(error, after=0, **options):
 def published(*experiments):
     """Let these be all the experiments there are, found by their names."""
     names = tuple(each.name for each in experiments)
-    modules = {f"sorr.experiments.{e.name}": SimpleNamespace(EXPERIMENT=e) for e in experiments}
+    modules = {
+        f"sorr.experiments.paper.{each.name}": SimpleNamespace(EXPERIMENT=each)
+        for each in experiments
+    }
+    chapters = {name: f"{name}:EXPERIMENT" for name in names}
     with ExitStack() as stack:
         stack.enter_context(patch.dict(sys.modules, modules))
-        stack.enter_context(
-            patch.object(experiment, "_FILES", dict(zip(names, names, strict=True)))
-        )
+        stack.enter_context(patch.object(experiment, "_CHAPTERS", chapters))
         for module in (experiment, sorr.experiments):
             stack.enter_context(patch.object(module, "EXPERIMENTS", names))
         yield

@@ -1,6 +1,6 @@
-"""The paper's tables and figures, measured: experiments as data, rows on disk, views of them.
+"""The paper's tables and figures: what to measure, rows on disk, and pages drawn from them.
 
-``sorr reproduce`` runs them; `get_experiment` and `run` do the same from Python.
+``sorr reproduce`` runs the experiments. `get_experiment` and `run` do the same from Python.
 """
 
 from sorr.experiments.experiment import (

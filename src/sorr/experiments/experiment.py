@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import pkgutil
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +28,7 @@ PROTOCOLS = ("paper", "ours")
 
 
 class Cell(NamedTuple):
-    """One model on one split of one data set, by one protocol: what makes a row.
+    """One model on one split of one data set, by one protocol. Measured, it makes a row.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Cell(NamedTuple):
         How the model is fitted and chosen.
     dataset, model : str
     setting : str
-        What else there is to vary, as in "logistic", "k=3" or "logistic m=0.1"; or nothing.
+        What else varies, as in "logistic", "k=3" or "logistic m=0.1". May be empty.
     split : int
         The number of the split, or of the run.
     """
@@ -52,30 +52,30 @@ class Cell(NamedTuple):
 
     @property
     def seed(self) -> int:
-        """A seed made of the names of the data set and the split.
+        """A seed made from the names of the data set and the split.
 
-        All models of a split share it, and adding one never changes another's numbers.
+        All models of a split share it. Adding a model does not change the numbers of another.
         """
         return seed_of(self.dataset, self.split)
 
 
 class Measured(NamedTuple):
-    """What came out of a cell.
+    """The result of a cell.
 
     Attributes
     ----------
     values : mapping of str to float
         The measures of the experiment, in its units.
     chosen : mapping
-        What was chosen: (C, k, m), a threshold; and what else a table or a figure shows, as numbers
-        and lists.
+        The parameters that were chosen, such as C, k and m, and other numbers and lists that a
+        table or a figure shows.
     objective, gap : float
-        Of the last fit: its value, and the certified distance from the minimum of its last convex
-        problem; NaN where there is none.
+        The objective of the last fit, and its certified distance from the minimum of its last
+        convex problem. NaN if unknown.
     status : str
         How the solver ended.
     seed : int or None
-        What was drawn from, if that is not the seed of the cell.
+        The seed that was used. None stands for the seed of the cell.
     """
 
     values: Mapping[str, float]
@@ -88,19 +88,20 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """Some cells that share work, and the function that measures them.
+    """Cells that share work, and the function that measures them.
 
     Attributes
     ----------
     measure : callable
-        Takes the cells that are wanted and yields each with what was `Measured`, as soon as it is
-        there. A function of a module, or a `functools.partial` of one: it may run elsewhere.
+        Takes the cells to measure, and yields each of them with its result as soon as it is
+        known. A function of a module, or a `functools.partial` of one, since it may run in another
+        process.
     cells : tuple of Cell
     cost : float
-        About how long it takes, in any unit: for the time that is left.
+        About how long it takes, in any unit. Used to estimate the time that is left.
     has_data : bool
-        Whether the data it needs is on this machine. `run` skips a task without data; rows of it
-        that were measured elsewhere are drawn all the same.
+        Whether the data it needs is on this machine. `run` skips a task without data. Rows of such
+        a task that were measured elsewhere are drawn.
     """
 
     measure: Callable[[tuple[Cell, ...]], Iterable[tuple[Cell, Measured]]]
@@ -110,15 +111,15 @@ class Task:
 
 
 class Plan(NamedTuple):
-    """How much of an experiment is wanted.
+    """How much of an experiment to measure.
 
     Attributes
     ----------
     protocols : tuple of str
     splits : int
-        How many splits, or runs.
+        The number of splits, or of runs.
     quick : bool
-        Whether to take less of everything: less than a minute.
+        Whether to make a small run that takes less than a minute.
     """
 
     protocols: tuple[str, ...] = PROTOCOLS
@@ -128,28 +129,28 @@ class Plan(NamedTuple):
 
 @dataclass(frozen=True)
 class Experiment:
-    """What to measure, and how to look at it.
+    """What to measure, and how to show it.
 
     Attributes
     ----------
     name : str
-        As it is typed: "table1".
+        The name on the command line, such as "table1".
     title : str
-        What it shows, in a line.
+        What it shows, in one line.
     measures : tuple of str
         The names of the values in a row.
     tasks : callable
-        Of a `Plan`: all that can be measured. The cells depend on the plan alone, not on the data
-        that is on this machine: what was measured elsewhere can be drawn here.
+        Takes a `Plan` and returns all tasks. The cells depend on the plan only, not on the data on
+        this machine, so that rows that were measured elsewhere can be drawn here.
     view : callable
-        Of the rows in the order of the tasks, the plan and a folder: writes tables and figures
-        there and returns their paths. It fits nothing.
+        Takes the rows in the order of the tasks, the plan and a folder. Writes tables and figures
+        to the folder and returns their paths. It does not fit anything.
     splits, quick_splits : int
-        How many splits by default.
+        The default number of splits of a full run and of a quick run.
     protocols : tuple of str
-        Those it can follow.
+        The protocols that it can follow.
     rows : str
-        The experiment whose rows it looks at, with the same tasks and measures; by default itself.
+        The experiment whose rows it shows, with the same tasks and measures. By default its own.
     """
 
     name: str
@@ -165,14 +166,14 @@ class Experiment:
     def plan(
         self, protocols: tuple[str, ...] = PROTOCOLS, splits: int | None = None, quick: bool = False
     ) -> Plan:
-        """Return what is wanted of this experiment, with its own defaults."""
+        """Return how much to measure, with the defaults of this experiment."""
         known = tuple(protocol for protocol in protocols if protocol in self.protocols)
         default = self.quick_splits if quick else self.splits
         return Plan(known or self.protocols, default if splits is None else splits, quick)
 
 
 def seed_of(*names: object) -> int:
-    """Return a seed made of names: the same on every machine, whatever else is run.
+    """Return a seed made from names. It is the same on every machine and in every run.
 
     Examples
     --------
@@ -182,39 +183,38 @@ def seed_of(*names: object) -> int:
     return zlib.crc32(" ".join(map(str, names)).encode())
 
 
-# -- Experiments by name; the file of each is loaded on first use ----------------------------------
+# -- Experiments by name ---------------------------------------------------------------------------
 
 
-_PLACES = {
-    "table1": ("table1", "EXPERIMENT"),
-    "table2": ("table2", "EXPERIMENT"),
-    "table3": ("table3", "EXPERIMENT"),
-    "table-ap": ("table2", "AP_EXPERIMENT"),
-    "fig-illustration": ("fig_illustration", "EXPERIMENT"),
-    "fig-interpretation": ("fig_interpretation", "EXPERIMENT"),
-    "fig-toy": ("fig_toy", "EXPERIMENT"),
-    "fig-toy-outliers": ("fig_toy", "OUTLIERS"),
-    "fig-tendency": ("fig_tendency", "EXPERIMENT"),
-    "fig-classwise": ("fig_classwise", "EXPERIMENT"),
-    "calibration": ("calibration", "EXPERIMENT"),
-    "time": ("timing", "EXPERIMENT"),
+_CHAPTERS = {
+    "table1": "table1:EXPERIMENT",
+    "table2": "table2:EXPERIMENT",
+    "table3": "table3:EXPERIMENT",
+    "table-ap": "table2:PRECISION",
+    "fig-illustration": "fig_illustration:EXPERIMENT",
+    "fig-interpretation": "fig_interpretation:EXPERIMENT",
+    "fig-toy": "fig_toy:EXPERIMENT",
+    "fig-toy-outliers": "fig_toy:OUTLIERS",
+    "fig-tendency": "fig_tendency:EXPERIMENT",
+    "fig-classwise": "fig_classwise:EXPERIMENT",
+    "calibration": "calibration:EXPERIMENT",
+    "time": "timing:EXPERIMENT",
 }
-EXPERIMENTS = tuple(_PLACES)
+EXPERIMENTS = tuple(_CHAPTERS)
 """The names of all experiments, in the order of the paper."""
 
 
 def get_experiment(name: str) -> Experiment:
-    """Return an experiment by its name.
+    """Return an experiment by its name. Its chapter is imported on first use.
 
     Examples
     --------
     >>> get_experiment("table1").measures
     ('error',)
     """
-    if name not in _PLACES:
+    if name not in _CHAPTERS:
         raise ValueError(
             f"there is no experiment {name!r}; {suggest(name, EXPERIMENTS, most=1, cutoff=0.5)}"
         )
-    chapter, constant = _PLACES[name]
-    experiment: Experiment = getattr(import_module(f"sorr.experiments.paper.{chapter}"), constant)
+    experiment: Experiment = pkgutil.resolve_name(f"sorr.experiments.paper.{_CHAPTERS[name]}")
     return experiment

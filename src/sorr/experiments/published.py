@@ -1,6 +1,6 @@
-"""What the paper prints, in per cent: S. Hu, Y. Ying, X. Wang, S. Lyu, NeurIPS 2020.
+"""The numbers printed in the paper, in per cent: S. Hu, Y. Ying, X. Wang, S. Lyu, NeurIPS 2020.
 
-Pairs are a mean and a standard deviation, of 10 random splits (5 random runs on MNIST).
+Pairs are a mean and a standard deviation over 10 random splits (on MNIST, 5 random runs).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Printed = tuple[Pair, ...]
 
 
 class AggregateSetting(NamedTuple):
-    """The ranks kept, C, and how the loop runs: outer steps, inner steps, length of a step."""
+    """The kept ranks, C, and the steps of the loop: outer steps, inner steps, step length."""
 
     k: int
     m: int
@@ -36,7 +36,7 @@ class AggregateSetting(NamedTuple):
 
 
 class LoopSetting(NamedTuple):
-    """C, where one is printed, and how the loop runs: outer and inner steps, length of a step."""
+    """C, if printed, and the steps of the loop: outer steps, inner steps, step length."""
 
     C: float | None
     outer: int
@@ -129,7 +129,7 @@ AGGREGATES: dict[str, dict[str, dict[str, Pair]]] = {
     },
 }
 
-# Of AoRR ("tab:aggregate_real_datasets_logistic_settings" and "..._hinge_settings").
+# Settings of AoRR ("tab:aggregate_real_datasets_logistic_settings" and "..._hinge_settings").
 AGGREGATE_SETTINGS: dict[str, dict[str, AggregateSetting]] = {
     "monk": {
         "logistic": AggregateSetting(70, 20, 1e4, 5, 2000, 0.01),
@@ -172,21 +172,21 @@ MULTILABEL: dict[str, dict[str, Printed]] = {
     },
 }
 
-# Of TKML ("tab:multi_label_settings").
+# Settings of TKML ("tab:multi_label_settings").
 MULTILABEL_SETTINGS: dict[str, LoopSetting] = {
     "emotions": LoopSetting(1e4, 20, 1000, 0.1),
     "scene": LoopSetting(1e4, 20, 1000, 0.1),
     "yeast": LoopSetting(1e4, 20, 1000, 0.1),
 }
 
-# Average precision ("tab:ap_results"); of which k is not said.
+# Average precision ("tab:ap_results"). The paper does not say for which k.
 AVERAGE_PRECISION: dict[str, dict[str, float]] = {
     "emotions": {"LR": 74.85, "LSEP": 82.66, "tkml": 84.82},
     "scene": {"LR": 71.60, "LSEP": 85.43, "tkml": 86.38},
     "yeast": {"LR": 73.56, "LSEP": 74.26, "tkml": 74.32},
 }
 
-# MNIST, top-1 to top-5 accuracy by the per cent of labels flipped ("tab:MSVM_real_experiments").
+# MNIST, top-1 to top-5 accuracy by the per cent of flipped labels ("tab:MSVM_real_experiments").
 MNIST: dict[int, dict[str, Printed]] = {
     20: {
         "top-k SVM": ((78.33, 0.18), (90.66, 0.29), (95.12, 0.20), (97.28, 0.09), (98.49, 0.10)),
@@ -202,7 +202,7 @@ MNIST: dict[int, dict[str, Printed]] = {
     },
 }
 
-# Of TKML by the per cent of labels flipped ("tab:multi_class_settings"); C is not printed.
+# Settings of TKML by the per cent of flipped labels ("tab:multi_class_settings"). C is not printed.
 MNIST_SETTINGS: dict[int, LoopSetting] = {
     20: LoopSetting(None, 27, 2000, 0.1),
     30: LoopSetting(None, 25, 2000, 0.1),

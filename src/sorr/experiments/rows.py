@@ -1,4 +1,4 @@
-"""What a run keeps: one line of a CSV file for each finished cell, written at once."""
+"""The rows of a run: one line of a CSV file for each finished cell, written at once."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ _NUMBERS = ("objective", "gap", "seconds")
 
 
 class RefusedError(RuntimeError):
-    """A folder of rows that this run must not write to: the message says why, and the way out."""
+    """A folder that this run must not write to. The message says why, and what to do."""
 
 
 class RowFile:
-    """Rows on disk that are only ever added to.
+    """Rows on disk. Rows are added, never changed.
 
-    A row is one line, and one write to the end of the file, so that several processes may add
-    rows, and a process that is killed leaves whole rows behind, or at worst the beginning of one:
-    nobody reads that, the next row takes its place, and its cell is measured again.
+    A row is one line, written at once to the end of the file, so that several processes may add
+    rows. A process that is killed leaves complete rows behind, and at worst the beginning of one.
+    Such a beginning is not read. The next row replaces it, and its cell is measured again.
 
     Parameters
     ----------
     path : Path
-        A CSV file; made with the first row.
+        A CSV file. The first row creates it.
     measures : sequence of str
-        The names of what is measured: columns of numbers.
+        The names of the measures, which are columns of numbers.
 
     Examples
     --------
@@ -56,40 +56,40 @@ class RowFile:
         self.columns = (*KEY, *self.measures, *_KEPT)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Append a row; nothing else can come in between its bytes."""
+        """Append a row. Rows of other processes cannot come between its bytes."""
         line = _line([_written(row.get(column)) for column in self.columns])
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a+b", buffering=0) as file, _locked(file.fileno()):
             if _cut_torn_line(file) == 0:
                 line = _line(self.columns) + line
-            left = line.encode()
-            while left:  # once, unless the disk is nearly full
-                left = left[file.write(left) :]
+            unwritten = line.encode()
+            while unwritten:  # once, unless the disk is nearly full
+                unwritten = unwritten[file.write(unwritten) :]
             os.fsync(file.fileno())
 
     def read(self) -> list[Row]:
-        """Return all rows; of those for the same cell the first.
+        """Return all rows. If a cell has several, the first counts.
 
         Raises
         ------
         RefusedError
             If the file has other columns.
         """
-        held = self.path.read_bytes() if self.path.exists() else b""
-        header, *lines = held[: held.rfind(b"\n") + 1].decode().split("\n")
+        content = self.path.read_bytes() if self.path.exists() else b""
+        header, *lines = content[: content.rfind(b"\n") + 1].decode().split("\n")
         columns = _fields(header)
         if lines and columns != list(self.columns):
             raise RefusedError(
                 f"{self.path} has the columns {', '.join(columns)}; needed "
-                f"{', '.join(self.columns)}: it is of another version of this experiment, so "
-                "write to another folder"
+                f"{', '.join(self.columns)}. Another version of this experiment wrote it; pass "
+                "another folder"
             )
-        found: dict[tuple[Any, ...], Row] = {}
+        rows: dict[tuple[Any, ...], Row] = {}
         for fields in map(_fields, lines):
             if len(fields) == len(self.columns):
                 row = self._row(dict(zip(self.columns, fields, strict=True)))
-                found.setdefault(tuple(row[name] for name in KEY), row)
-        return list(found.values())
+                rows.setdefault(tuple(row[name] for name in KEY), row)
+        return list(rows.values())
 
     def _row(self, fields: Mapping[str, str]) -> Row:
         row: Row = dict(fields)
@@ -120,7 +120,7 @@ def _line(fields: Sequence[str]) -> str:
 
 
 def _fields(line: str) -> list[str]:
-    """Return the fields of a line, and none of one that is no longer whole."""
+    """Return the fields of a line, or none if the line is incomplete."""
     try:
         return next(csv.reader([line], strict=True), [])
     except csv.Error:
@@ -128,7 +128,7 @@ def _fields(line: str) -> list[str]:
 
 
 def _cut_torn_line(file: BinaryIO) -> int:
-    """Cut off what a process that was killed left of a row, and return how long the file is."""
+    """Cut off the beginning of a row that a killed process left; return the size of the file."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(size - 1, 0))
     if file.read(1) in (b"\n", b""):
@@ -139,10 +139,10 @@ def _cut_torn_line(file: BinaryIO) -> int:
 
 @contextmanager
 def _locked(handle: int, *, wait: bool = True) -> Iterator[None]:
-    """Hold a file against other processes, where the system knows how to."""
+    """Lock a file against other processes, where the system can."""
     try:
         import fcntl
-    except ImportError:  # not on Windows, where one write is all there is
+    except ImportError:  # Windows: only the single write protects the row
         yield
         return
     fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -154,21 +154,21 @@ def _locked(handle: int, *, wait: bool = True) -> Iterator[None]:
 
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
-    """Hold a folder for one run; a second one is refused.
+    """Lock a folder for one run.
 
-    The file ".lock" stays: were it removed, one run could hold the removed file while another
-    holds a new one.
+    The file ".lock" is not removed. Otherwise one run could lock the removed file while another
+    locks a new one.
 
     Raises
     ------
     RefusedError
-        If another run writes there.
+        If another run writes to the folder.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as held:
-        lock = held.enter_context((folder / ".lock").open("ab"))
+    with ExitStack() as stack:
+        lock = stack.enter_context((folder / ".lock").open("ab"))
         try:
-            held.enter_context(_locked(lock.fileno(), wait=False))
+            stack.enter_context(_locked(lock.fileno(), wait=False))
         except BlockingIOError:
             raise RefusedError(
                 f"another run writes to {folder}; wait until it ends, or pass another folder"

@@ -40,23 +40,23 @@ __all__ = [
 ]
 
 MISSED = "†"
-"""Marks what is printed and ours does not reach."""
+"""Marks a printed number that ours does not reach."""
 QUICK = " A quick run: too little of everything to say anything."
 
 
 class Line(NamedTuple):
-    """A line of a table: a model under a setting on a data set, and what the paper prints.
+    """A line of a table: a model with a setting on a data set, and the printed numbers.
 
     Attributes
     ----------
     dataset, setting, model : str
         As in the cells.
     printed, printed_spread : float or None
-        The mean and the standard deviation in the paper; None if it prints none.
+        The mean and the standard deviation in the paper. None if it prints none.
     measure : str or None
-        The value to read in the rows; None for the one of the table.
+        The measure to show. None stands for that of the table.
     label : str
-        What stands in the table for `setting`, if something else.
+        The text that replaces `setting` in the table. If empty, `setting` is shown.
     """
 
     dataset: str
@@ -69,7 +69,7 @@ class Line(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A mean difference over splits, its standard error, and over how many."""
+    """A mean difference over splits, its standard error, and the number of splits."""
 
     mean: float
     error: float
@@ -93,22 +93,22 @@ def paired(first: dict[int, float], second: dict[int, float]) -> Difference:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the paper, and what was measured beside it.
+    """A table of the paper, and our numbers beside it.
 
     Attributes
     ----------
     name, title : str
     lines : callable
-        Of a `Plan`, the lines.
+        Takes a `Plan` and returns the lines.
     measure : str
-        Which value of the rows, in per cent.
+        The measure to show, in per cent.
     baseline : str
         The model that others are compared with, split by split.
     lower_is_better : bool
     setting : str
-        The head of the column of settings.
+        The header of the column of settings.
     notes : callable
-        Of the records: sentences that go below the table.
+        Takes the records and returns sentences for below the table.
     """
 
     name: str
@@ -121,13 +121,13 @@ class Table:
     notes: Callable[[Sequence[dict[str, Any]]], Sequence[str]] = lambda _: ()
 
     def records(self, rows: Sequence[Row], plan: Plan) -> list[dict[str, Any]]:
-        """Return a record of numbers for each line that something was measured for."""
-        held = _by_line(rows)
-        found = [self._record(line, held) for line in self.lines(plan)]
-        return [record for record in found if record["paper_splits"] or record["ours_splits"]]
+        """Return a record of numbers for each line that has a row."""
+        measured = _by_line(rows)
+        records = [self._record(line, measured) for line in self.lines(plan)]
+        return [record for record in records if record["paper_splits"] or record["ours_splits"]]
 
     def write(self, rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
-        """Write the table as Markdown and as CSV, and return both paths; none if it is empty."""
+        """Write the table as Markdown and as CSV, unless it is empty, and return the paths."""
         records = self.records(rows, plan)
         if not records:
             return []
@@ -146,7 +146,9 @@ class Table:
             write_csv(folder / f"{self.name}.csv", records),
         ]
 
-    def _record(self, line: Line, held: dict[tuple[str, ...], dict[int, Row]]) -> dict[str, Any]:
+    def _record(
+        self, line: Line, measured: dict[tuple[str, ...], dict[int, Row]]
+    ) -> dict[str, Any]:
         measure, printed = line.measure or self.measure, line.printed
         record: dict[str, Any] = {
             "dataset": line.dataset,
@@ -156,13 +158,9 @@ class Table:
             "printed_spread": line.printed_spread,
         }
         for protocol in ("paper", "ours"):
+            key = protocol, line.dataset, line.setting
             own, base = (
-                {
-                    split: row[measure]
-                    for split, row in held.get(
-                        (protocol, line.dataset, model, line.setting), {}
-                    ).items()
-                }
+                {split: row[measure] for split, row in measured.get((*key, model), {}).items()}
                 for model in (line.model, self.baseline)
             )
             values = np.array(list(own.values()))
@@ -179,14 +177,14 @@ class Table:
         return record | {"reached": self._is_reached(record)}
 
     def _is_reached(self, record: dict[str, Any]) -> bool | None:
-        """Tell whether ours is at least as good as printed, to the digits that are printed."""
+        """Return whether ours is at least as good as printed, to the printed digits."""
         gap = record["ours_minus_printed"]
         if math.isnan(gap):
             return None
         return bool(round(gap if self.lower_is_better else -gap, 2) <= 0)
 
     def _counts(self, records: Sequence[Mapping[str, Any]]) -> str:
-        """Say over how many splits the means of each protocol are."""
+        """Return the number of splits of each protocol."""
         words = []
         for protocol, name in (("paper", "paper's protocol"), ("ours", "ours")):
             counts = {record[f"{protocol}_splits"] for record in records} - {0}
@@ -219,11 +217,12 @@ class Table:
 
 
 def _by_line(rows: Iterable[Row]) -> dict[tuple[str, ...], dict[int, Row]]:
-    held: dict[tuple[str, ...], dict[int, Row]] = {}
+    """Return the rows by protocol, data set, setting and model, and below that by split."""
+    lines: dict[tuple[str, ...], dict[int, Row]] = {}
     for row in rows:
-        key = row["protocol"], row["dataset"], row["model"], row["setting"]
-        held.setdefault(key, {})[row["split"]] = row
-    return held
+        key = row["protocol"], row["dataset"], row["setting"], row["model"]
+        lines.setdefault(key, {})[row["split"]] = row
+    return lines
 
 
 def format_mean(mean: float | None, spread: float | None) -> str:
@@ -264,7 +263,7 @@ def count_of(counts: Iterable[int], noun: str) -> str:
 
 
 def markdown(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """Return a table in Markdown, its columns as wide as what is in them.
+    """Return a table in Markdown with aligned columns.
 
     Examples
     --------
@@ -312,7 +311,7 @@ def read_text(name: str) -> str:
 
 
 def write_csv(path: Path, records: Sequence[Mapping[str, Any]]) -> Path:
-    """Write records with the same names, one in a line; numbers as they are."""
+    """Write records with the same names, one per line. Numbers are not rounded."""
     text = io.StringIO()
     if records:
         writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")

@@ -31,7 +31,7 @@ from sorr.experiments.paper.digits import (
     noisy_digits,
     setting_of,
 )
-from sorr.experiments.paper.released import released_digits_tkml, released_svm
+from sorr.experiments.paper.released import run_digits_loop, run_svm_loop
 from sorr.experiments.published import MNIST_SETTINGS, LoopSetting
 
 
@@ -192,9 +192,9 @@ def test_what_is_measured_is_what_the_loop_kept():
     effort = mnist_paper.EFFORTS[SMALL]
     parts, options = _parts(digits, effort), {"n_directions": effort.directions}
     expected = {
-        RANKED: released_svm(*parts, SHORT, ranks_own=True, **options),
-        "top-1 SVM": released_svm(*parts, SHORT, ranks_own=False, **options),
-        "tkml": released_digits_tkml(*parts, K, SHORT, **options),
+        RANKED: run_svm_loop(*parts, SHORT, ranks_own=True, **options),
+        "top-1 SVM": run_svm_loop(*parts, SHORT, ranks_own=False, **options),
+        "tkml": run_digits_loop(*parts, K, SHORT, **options),
     }
     for cell, found in measure_paper(paper_cells(*MODELS)):
         kept = expected[cell.model]
@@ -211,7 +211,7 @@ def test_mnist_takes_the_printed_steps(monkeypatch):
 
     def fit(_model, train, held, setting, _directions):
         asked.append(setting)
-        return released_svm(train, held, SHORT, ranks_own=True)
+        return run_svm_loop(train, held, SHORT, ranks_own=True)
 
     monkeypatch.setattr(mnist_paper, "_fit", fit)
     list(measure_paper((paper_cells("tkml")[0]._replace(dataset="mnist"),)))

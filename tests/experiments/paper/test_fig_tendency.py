@@ -6,14 +6,14 @@ import pytest
 
 from sorr.experiments import draw, row_file, run
 from sorr.experiments.paper.fig_tendency import (
+    _TRAIN_ROWS,
     EXPERIMENT,
     _cells,
     _limits,
     _measure_ours,
     _share_of,
-    _trained,
 )
-from sorr.experiments.paper.released import released_split
+from sorr.experiments.paper.released import draw_split
 from sorr.experiments.published import AGGREGATE_SETTINGS
 
 
@@ -28,9 +28,9 @@ def test_k_is_a_count_of_the_rows_that_the_paper_trains_on():
     from sorr.datasets import load_dataset
 
     for data in ("monk", "titanic"):  # which need no file
-        train = released_split(load_dataset(data).target, 0)[0]
-        assert len(train) == _trained(data)
-        assert all(setting.k < _trained(data) for setting in AGGREGATE_SETTINGS[data].values())
+        train = draw_split(load_dataset(data).target, 0)[0]
+        assert len(train) == _TRAIN_ROWS[data]
+        assert all(setting.k < _TRAIN_ROWS[data] for setting in AGGREGATE_SETTINGS[data].values())
 
 
 def test_a_quick_run_draws_both_protocols(tmp_path):

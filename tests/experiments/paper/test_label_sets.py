@@ -21,7 +21,7 @@ from sorr.experiments.paper.label_sets import (
     our_split,
     paper_split,
 )
-from sorr.experiments.paper.released import released_tkml
+from sorr.experiments.paper.released import run_label_set_loop
 from sorr.experiments.published import LoopSetting
 from tests.experiments.paper.literal import literal_accuracy
 
@@ -35,7 +35,7 @@ def generated():
 def sets_of(split):
     """Return the rows of all parts, each as one tuple of numbers with its labels, sorted."""
     return sorted(
-        (*np.round(x, 9), *y) for part in split for x, y in zip(part.X, part.Y, strict=True)
+        (*np.round(x, 9), *y) for part in split for x, y in zip(part.X, part.y, strict=True)
     )
 
 
@@ -43,7 +43,7 @@ def sets_of(split):
 def test_parts_are_a_half_and_two_quarters_of_rows_that_have_labels(draw):
     split = draw("synthetic", 0)
     assert [len(part.X) for part in split] == [50, 25, 25]
-    assert all(part.Y.dtype == bool and part.Y.any(axis=1).all() for part in split)
+    assert all(part.y.dtype == bool and part.y.any(axis=1).all() for part in split)
 
 
 @pytest.mark.parametrize("draw", [our_split, paper_split])
@@ -51,8 +51,8 @@ def test_a_split_is_the_same_each_time_and_another_for_another_number(draw):
     first, again, other = draw("synthetic", 3), draw("synthetic", 3), draw("synthetic", 4)
     for one, two in zip(first, again, strict=True):
         np.testing.assert_array_equal(one.X, two.X)
-        np.testing.assert_array_equal(one.Y, two.Y)
-    assert not np.array_equal(first.train.Y, other.train.Y)
+        np.testing.assert_array_equal(one.y, two.y)
+    assert not np.array_equal(first.train.y, other.train.y)
 
 
 def test_our_columns_are_standardised_by_training_rows_alone():
@@ -65,7 +65,7 @@ def test_our_columns_are_standardised_by_training_rows_alone():
 def test_our_order_is_drawn_by_the_names_of_the_data_set_and_the_split():
     _, Y = generated()
     order = np.random.default_rng(zlib.crc32(b"synthetic 2")).permutation(len(Y))
-    found = np.vstack([part.Y for part in our_split("synthetic", 2)])
+    found = np.vstack([part.y for part in our_split("synthetic", 2)])
     np.testing.assert_array_equal(found, Y[order] > 0)
 
 
@@ -83,7 +83,7 @@ def test_the_papers_splits_hold_the_same_rows_drawn_by_seeds_from_one():
     np.testing.assert_allclose(
         first.train.X, (-1 + 2 * (X - low) / (high - low))[order[:50]], atol=1e-7
     )
-    np.testing.assert_array_equal(first.test.Y, Y[order[75:]] > 0)
+    np.testing.assert_array_equal(first.test.y, Y[order[75:]] > 0)
     assert sets_of(first) == sets_of(paper_split("synthetic", 5))
 
 
@@ -95,21 +95,21 @@ def test_what_is_measured_is_what_the_metrics_say(name):
     scorer = SCORERS[name]
     model = fit_path(scorer, 2, TRAIN, [1.0]).models[0]
     scores = VALIDATION.X @ model.coef_.T + model.intercept_
-    assert scorer.accuracy(model, VALIDATION, 2) == literal_accuracy(VALIDATION.Y, scores, 2)
+    assert scorer.accuracy(model, VALIDATION, 2) == literal_accuracy(VALIDATION.y, scores, 2)
     assert scorer.precision(model, VALIDATION) == pytest.approx(
-        label_ranking_average_precision_score(VALIDATION.Y, scores)
+        label_ranking_average_precision_score(VALIDATION.y, scores)
     )
 
 
 def test_label_sets_are_ranked_for_precision_by_the_probability_of_each_label():
     scorer = SCORERS["label sets"]
     model = fit_path(scorer, 2, TRAIN, [1.0]).models[0]
-    marginals = np.zeros(VALIDATION.Y.shape)
+    marginals = np.zeros(VALIDATION.y.shape)
     for i, row in enumerate(model.predict_set_proba(VALIDATION.X)):
         for probability, members in zip(row, model.sets_, strict=True):
             marginals[i, np.flatnonzero(members)] += probability
     assert scorer.precision(model, VALIDATION) == pytest.approx(
-        label_ranking_average_precision_score(VALIDATION.Y, marginals), abs=1e-6
+        label_ranking_average_precision_score(VALIDATION.y, marginals), abs=1e-6
     )
 
 
@@ -150,28 +150,28 @@ def test_lr_is_that_of_scikit_learn_with_c_chosen_on_validation_rows(contest, k)
     train, validation, test = SPLIT
     models = [
         OneVsRestClassifier(LogisticRegression(C=C / len(train.X), tol=1e-9, max_iter=1000)).fit(
-            train.X, train.Y
+            train.X, train.y
         )
         for C in CANDIDATES
     ]
     scores = [[model.decision_function(part.X) for model in models] for part in (validation, test)]
-    accuracies = [literal_accuracy(validation.Y, found, k) for found in scores[0]]
-    precisions = [label_ranking_average_precision_score(validation.Y, f) for f in scores[0]]
+    accuracies = [literal_accuracy(validation.y, found, k) for found in scores[0]]
+    precisions = [label_ranking_average_precision_score(validation.y, f) for f in scores[0]]
     by_accuracy, by_precision = np.argmax(accuracies), np.argmax(precisions)
 
     found = contest.outcome("LR", k)
     assert (found.C, found.C_precision) == (CANDIDATES[by_accuracy], CANDIDATES[by_precision])
     assert found.validation_accuracy == pytest.approx(max(accuracies))
     assert found.validation_precision == pytest.approx(max(precisions))
-    assert found.accuracy == literal_accuracy(test.Y, scores[1][by_accuracy], k)
+    assert found.accuracy == literal_accuracy(test.y, scores[1][by_accuracy], k)
     assert found.precision == pytest.approx(
-        label_ranking_average_precision_score(test.Y, scores[1][by_precision])
+        label_ranking_average_precision_score(test.y, scores[1][by_precision])
     )
 
 
 @pytest.mark.parametrize("name", ["LR", "label sets", SUM])
 def test_what_is_chosen_does_not_depend_on_the_test_rows(contest, name):
-    test = SPLIT.test._replace(Y=~SPLIT.test.Y)
+    test = SPLIT.test._replace(y=~SPLIT.test.y)
     other = Contest(SPLIT._replace(test=test), candidates=CANDIDATES).outcome(name, 2)
     found = contest.outcome(name, 2)
     assert (found.C, found.C_precision) == (other.C, other.C_precision)
@@ -221,14 +221,14 @@ def cell(model, k, split=0):
 
 def test_tkml_is_what_the_released_loop_ends_with():
     train, validation, test = paper_split("synthetic", 1)
-    found = released_tkml(train, validation, 2, LoopSetting(1e4, 4, 50, 0.1))
+    found = run_label_set_loop(train, validation, 2, LoopSetting(1e4, 4, 50, 0.1))
     ((_, measured),) = measure_paper((cell("tkml", 2, split=1),))
     scores = found.scores(test.X)
-    precision = label_ranking_average_precision_score(test.Y, scores)
+    precision = label_ranking_average_precision_score(test.y, scores)
     assert measured.values["precision"] == pytest.approx(100 * precision)
     assert measured.chosen["validation_accuracy"] == pytest.approx(100 * found.accuracy)
     best = [set(np.argsort(row)[-2:].tolist()) for row in scores]
-    true = [set(np.flatnonzero(row).tolist()) for row in test.Y]
+    true = [set(np.flatnonzero(row).tolist()) for row in test.y]
     right = [z <= y or y <= z for z, y in zip(best, true, strict=True)]
     assert measured.values["accuracy"] == pytest.approx(100 * np.mean(right))
 

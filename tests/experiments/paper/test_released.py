@@ -7,16 +7,15 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sorr.experiments.paper.released import (
-    DigitsPart,
     Part,
     _Loop,
-    costliest_other,
-    costly,
-    released_digits_tkml,
-    released_fit,
-    released_split,
-    released_svm,
-    released_tkml,
+    draw_split,
+    mark_costliest_other,
+    mark_costly,
+    run_aggregate_loop,
+    run_digits_loop,
+    run_label_set_loop,
+    run_svm_loop,
 )
 from sorr.experiments.published import LoopSetting
 
@@ -71,9 +70,9 @@ def test_the_loop_ends_where_the_literal_one_does(loss, m, k):
     def score(theta):
         return float(np.mean((validation[0] @ theta[:-1] + theta[-1] >= 0) == (validation[1] > 0)))
 
-    options = {"m": m, "k": k, "outer": 3, "inner": 25, "step": 0.3}
-    found = released_fit(X, y, loss, **options, start_seed=7, score=score)
-    expected = literal(X, y, loss, *options.values(), 7, score)
+    setting = LoopSetting(None, outer=3, inner=25, step=0.3)
+    found = run_aggregate_loop(X, y, loss, m=m, k=k, setting=setting, start_seed=7, score=score)
+    expected = literal(X, y, loss, m, k, *setting[1:], 7, score)
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
@@ -85,9 +84,8 @@ def test_an_outer_step_with_a_known_tangent_is_not_repeated():
         scored.append(theta)
         return 0.0
 
-    released_fit(
-        X, y, "logistic", m=0, k=30, outer=50, inner=4, step=0.1, start_seed=0, score=score
-    )
+    setting = LoopSetting(None, outer=50, inner=4, step=0.1)
+    run_aggregate_loop(X, y, "logistic", m=0, k=30, setting=setting, start_seed=0, score=score)
     assert len(scored) == 4
 
 
@@ -99,16 +97,15 @@ def test_of_equal_scores_the_last_point_is_kept():
         seen.append(theta)
         return 0.5
 
-    found = released_fit(
-        X, y, "hinge", m=0, k=30, outer=1, inner=5, step=0.1, start_seed=0, score=score
-    )
+    setting = LoopSetting(None, outer=1, inner=5, step=0.1)
+    found = run_aggregate_loop(X, y, "hinge", m=0, k=30, setting=setting, start_seed=0, score=score)
     np.testing.assert_array_equal(found, seen[-1])
 
 
 @pytest.mark.parametrize("seed", [0, 5])
 def test_a_split_is_stratified_and_uses_every_row_once(seed):
     y = np.repeat([-1, 1], [41, 18])
-    parts = released_split(y, seed)
+    parts = draw_split(y, seed)
     assert sorted(np.concatenate(parts)) == list(range(59))
     assert [(np.sum(y[part] == -1), np.sum(y[part] == 1)) for part in parts] == [
         (20, 9),
@@ -119,7 +116,7 @@ def test_a_split_is_stratified_and_uses_every_row_once(seed):
 
 def test_splits_differ_by_seed_and_repeat_with_it():
     y = np.repeat([-1, 1], 20)
-    first, again, other = (released_split(y, seed)[0] for seed in (3, 3, 4))
+    first, again, other = (draw_split(y, seed)[0] for seed in (3, 3, 4))
     np.testing.assert_array_equal(first, again)
     assert set(first) != set(other)
 
@@ -159,16 +156,16 @@ def literal_accuracy(W, X, Y, k):
 
 def literal_loop(train, validation, k, setting):
     X, V = (np.hstack([part.X, np.ones((len(part.X), 1))]) for part in (train, validation))
-    shape = train.Y.shape[1], X.shape[1]
+    shape = train.y.shape[1], X.shape[1]
     W = np.random.RandomState(1234).rand(*shape)
     for _ in range(setting.outer):
-        tangent = literal_slope(W, X, train.Y, k)
+        tangent = literal_slope(W, X, train.y, k)
         W = np.random.RandomState(1234).rand(*shape)
         highest, kept = 0.0, None
         for _ in range(setting.inner):
-            slope = literal_slope(W, X, train.Y, k + 1) - tangent
+            slope = literal_slope(W, X, train.y, k + 1) - tangent
             W = W - setting.step * (slope / len(X) + W / setting.C)
-            accuracy = literal_accuracy(W, V, validation.Y, k)
+            accuracy = literal_accuracy(W, V, validation.y, k)
             if accuracy >= highest:
                 highest, kept = accuracy, W
         W = kept
@@ -180,7 +177,7 @@ def literal_loop(train, validation, k, setting):
 def test_the_loop_is_that_of_the_released_script(k, outer, inner, C):
     train, validation = rows_with_labels(20, seed=k), rows_with_labels(14, seed=10 + k)
     setting = LoopSetting(C, outer, inner, 0.1)
-    found = released_tkml(train, validation, k, setting)
+    found = run_label_set_loop(train, validation, k, setting)
     coef, accuracy = literal_loop(train, validation, k, setting)
     np.testing.assert_allclose(found.coef, coef.T, rtol=1e-9)
     assert found.accuracy == accuracy
@@ -189,7 +186,7 @@ def test_the_loop_is_that_of_the_released_script(k, outer, inner, C):
 def test_outer_steps_that_would_repeat_an_earlier_one_are_left_out_without_a_change():
     train, validation = rows_with_labels(12, seed=1), rows_with_labels(8, seed=2)
     setting = LoopSetting(1e4, 12, 4, 0.1)
-    found = released_tkml(train, validation, 2, setting)
+    found = run_label_set_loop(train, validation, 2, setting)
     assert found.repeated > 0
     coef, _ = literal_loop(train, validation, 2, setting)
     np.testing.assert_allclose(found.coef, coef.T, rtol=1e-9)
@@ -202,21 +199,21 @@ def test_labels_that_tie_count_in_full(rank):
     W = np.zeros((5, 4))
     W[:, 3] = [1.0, 0.0, 1.0, 0.0, -2.0]  # scores are intercepts alone, so that many tie
     X = np.hstack([part.X, np.ones((60, 1))])
-    expected = literal_slope(W, X, part.Y, rank)
+    expected = literal_slope(W, X, part.y, rank)
     np.testing.assert_allclose(loop.slope(X @ W.T, rank), expected.T, atol=1e-12)
 
 
 def test_scores_are_those_of_the_coefficients_with_the_intercepts_last():
     train, validation = rows_with_labels(12, seed=3), rows_with_labels(8, seed=4)
-    found = released_tkml(train, validation, 1, LoopSetting(1e4, 2, 5, 0.1))
+    found = run_label_set_loop(train, validation, 1, LoopSetting(1e4, 2, 5, 0.1))
     expected = [[x @ w[:-1] + w[-1] for w in found.coef.T] for x in validation.X]
     np.testing.assert_allclose(found.scores(validation.X), expected)
 
 
 def test_a_setting_without_c_is_refused():
     part = rows_with_labels(8, seed=0)
-    with pytest.raises(ValueError, match="no C; needed a number"):
-        released_tkml(part, part, 1, LoopSetting(None, 1, 1, 0.1))
+    with pytest.raises(ValueError, match="no C; pass one"):
+        run_label_set_loop(part, part, 1, LoopSetting(None, 1, 1, 0.1))
 
 
 # -- The released loop for digits against its description, written out row by row ------------------
@@ -229,7 +226,7 @@ def parts(dtype=np.float64):
     rng = np.random.default_rng(3)
     X, y = rng.random((60, 5)), rng.integers(0, 4, 60)
     X[np.arange(60), y] += 0.6  # something to learn
-    return DigitsPart(X[:40].astype(dtype), y[:40]), DigitsPart(X[40:].astype(dtype), y[40:])
+    return Part(X[:40].astype(dtype), y[:40]), Part(X[40:].astype(dtype), y[40:])
 
 
 def slow_slope(W, part, n_ranked, ranks_own=True):
@@ -282,14 +279,14 @@ def assert_same(kept, slow):
 @pytest.mark.parametrize("look_every", [1, 5])
 def test_the_loop_ends_where_its_description_row_by_row_does(k, look_every):
     train, held = parts()
-    kept = released_digits_tkml(train, held, k, SETTING, look_every=look_every)
+    kept = run_digits_loop(train, held, k, SETTING, look_every=look_every)
     assert_same(kept, slow_tkml(train, held, k, SETTING, look_every))
 
 
 @pytest.mark.parametrize("ranks_own", [True, False])
 def test_the_sum_of_the_top_1_needs_one_outer_step(ranks_own):
     train, held = parts()
-    kept = released_svm(train, held, SETTING, ranks_own=ranks_own, look_every=1)
+    kept = run_svm_loop(train, held, SETTING, ranks_own=ranks_own, look_every=1)
     slow = slow_descent(
         train, held, SETTING, lambda W: slow_slope(W, train, 1, ranks_own), 0.0, look_every=1
     )
@@ -298,7 +295,7 @@ def test_the_sum_of_the_top_1_needs_one_outer_step(ranks_own):
 
 def test_single_precision_ends_at_the_same_point():
     train, held = parts(np.float32)
-    kept = released_digits_tkml(train, held, 2, SETTING, look_every=1)
+    kept = run_digits_loop(train, held, 2, SETTING, look_every=1)
     assert kept.coef.dtype == np.float32
     # rounding in 14 steps of numbers of about one
     assert_allclose(kept.coef, slow_tkml(*parts(), 2, SETTING, 1)[0], atol=1e-5)
@@ -306,7 +303,7 @@ def test_single_precision_ends_at_the_same_point():
 
 def test_all_directions_are_the_same_as_none_chosen():
     train, held = parts()
-    chosen = released_digits_tkml(train, held, 2, SETTING, n_directions=6, look_every=1)
+    chosen = run_digits_loop(train, held, 2, SETTING, n_directions=6, look_every=1)
     assert_same(chosen, slow_tkml(train, held, 2, SETTING, 1))
 
 
@@ -314,7 +311,7 @@ def test_few_directions_are_those_in_which_rows_vary_most():
     train, held = parts()
     rows = np.column_stack([train.X, np.ones(40)])
     spread = np.linalg.svd(rows)[2][:3]  # rows of V, the largest singular values first
-    kept = released_svm(train, held, SETTING, ranks_own=True, n_directions=3, look_every=1)
+    kept = run_svm_loop(train, held, SETTING, ranks_own=True, n_directions=3, look_every=1)
     slow = slow_descent(
         train, held, SETTING, lambda W: slow_slope(W, train, 1) @ spread.T @ spread, 0.0, 1
     )
@@ -323,7 +320,7 @@ def test_few_directions_are_those_in_which_rows_vary_most():
 
 def test_scores_are_those_of_the_coefficients_and_the_intercept():
     train, held = parts()
-    kept = released_svm(train, held, SETTING, ranks_own=False)
+    kept = run_svm_loop(train, held, SETTING, ranks_own=False)
     expected = [[w[:-1] @ x + w[-1] for w in kept.coef] for x in held.X]
     assert_allclose(kept.scores(held.X), expected)
 
@@ -334,15 +331,15 @@ OWN = np.array([0, 0, 0])
 
 
 def test_a_row_that_is_right_takes_the_first_rank_itself():
-    found = costly(SCORES, OWN, n_ranked=1)
+    found = mark_costly(SCORES, OWN, n_ranked=1)
     assert_array_equal(found, [[0, 0, 0], [0, 0, 1], [0, 0, 0]])
 
 
 def test_the_second_rank_counts_labels_within_the_margin():
-    found = costly(SCORES, OWN, n_ranked=2)
+    found = mark_costly(SCORES, OWN, n_ranked=2)
     assert_array_equal(found, [[0, 0, 0], [0, 1, 1], [0, 0, 1]])
 
 
 def test_the_top_1_svm_looks_at_the_best_other_label():
-    found = costliest_other(SCORES, OWN)
+    found = mark_costliest_other(SCORES, OWN)
     assert_array_equal(found, [[0, 0, 0], [0, 1, 1], [0, 0, 0]])

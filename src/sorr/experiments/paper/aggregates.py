@@ -1,8 +1,10 @@
-"""Aggregate losses by our protocol: exact fits, everything chosen by cross-validation.
+"""Aggregate losses on five data sets, by our protocol and by the paper's.
 
-Half and a quarter of the rows, which the paper trains and validates on, are learned from; C, k and
-m are those of the lowest error over five folds of them, and the model is fitted to all of them
-again. Columns are standardised by these rows. The last quarter is only tested on.
+Ours: models are fitted exactly to three quarters of the rows, the half that the paper trains on and
+the quarter that it validates on. C, k and m are those of the lowest error in five-fold
+cross-validation. Columns are standardised by these rows. The last quarter is for testing only.
+
+The paper's: the released loop with the printed settings.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from sklearn.model_selection import (
 )
 from sklearn.preprocessing import StandardScaler, scale
 
-from sorr._typing import FloatArray
+from sorr._typing import FloatArray, IntArray
 from sorr.baselines import RobustMaxClassifier
 from sorr.datasets import load_dataset
 from sorr.estimators import (
@@ -35,8 +37,8 @@ from sorr.estimators import (
     ranking_of,
 )
 from sorr.experiments.experiment import Cell, Measured
-from sorr.experiments.paper.released import released_fit, released_split
-from sorr.experiments.published import AGGREGATE_SETTINGS
+from sorr.experiments.paper.released import draw_split, run_aggregate_loop
+from sorr.experiments.published import AGGREGATE_SETTINGS, LoopSetting
 from sorr.solvers import Status
 
 __all__ = [
@@ -57,8 +59,10 @@ _M: tuple[int | float, ...] = (
     *(0, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.075, 0.09),
     *(0.1, 0.125, 0.15, 0.175, 0.2, 0.225, 0.25, 0.275, 0.3, 0.35),
 )
-_SLACK = (1.0, 0.3, 0.1, 0.03)  # budgets, over the root of the number of rows
+_BUDGETS = (1.0, 0.3, 0.1, 0.03)  # of the robust maximum, over the root of the number of rows
 _FOLDS = 5
+_START_SEEDS = {"logistic": 1234, "hinge": 1}  # of the first point in the released scripts
+_QUICK_STEPS = 200  # at most so many inner steps of the released loop in a quick run
 
 TUNED = "average, threshold tuned"
 CONFIRMED = "AoRR, confirmed"
@@ -70,7 +74,7 @@ GRIDS: Mapping[str, Grid] = {
     "AT_k": {"m": (0,), "k": _K, "C": _C},
     "AoRR": {"m": _M, "k": _K, "C": _C},
 }
-"""What each aggregate loss is chosen from: the paper's C and k, and twenty shares m."""
+"""The grid of each aggregate loss: the paper's C and k, and twenty shares m."""
 QUICK_GRIDS: Mapping[str, Grid] = {
     "maximum": {"m": (0,), "k": (1,), "C": (1e4,)},
     "average": {"m": (0,), "k": (None,), "C": (1e2, 1e4)},
@@ -80,29 +84,29 @@ QUICK_GRIDS: Mapping[str, Grid] = {
 
 
 class Parts(NamedTuple):
-    """What is learned from, and what is tested on; targets are -1 and 1."""
+    """The rows to learn from and the rows to test on. Targets are -1 and 1."""
 
     X: FloatArray
-    y: npt.NDArray[np.intp]
+    y: IntArray
     X_test: FloatArray
-    y_test: npt.NDArray[np.intp]
+    y_test: IntArray
 
     def error(self, predicted: npt.NDArray[Any]) -> float:
-        """Return how many of the rows that are tested on are predicted wrongly, in per cent."""
+        """Return the share of test rows that are predicted wrongly, in per cent."""
         return 100 * float(np.mean(predicted != self.y_test))
 
-    def majority(self) -> npt.NDArray[np.intp]:
-        """Return what a constant model predicts: the larger class of the rows learned from."""
+    def majority(self) -> IntArray:
+        """Return what a constant model predicts: the larger class of the training rows."""
         return np.full(len(self.y_test), 1 if np.sum(self.y) >= 0 else -1)
 
 
 @cache
 def parts_of(dataset: str, split: int) -> Parts:
     """Return a split of a data set with two classes, stratified and standardised."""
-    found = load_dataset(dataset)
-    y = np.where(found.target == found.target.max(), 1, -1)
+    bunch = load_dataset(dataset)
+    y = np.where(bunch.target == bunch.target.max(), 1, -1)
     X, X_rest, y, y_rest = train_test_split(
-        found.data, y, train_size=0.5, random_state=split, stratify=y
+        bunch.data, y, train_size=0.5, random_state=split, stratify=y
     )
     X_more, X_test, y_more, y_test = train_test_split(
         X_rest, y_rest, train_size=0.5, random_state=split, stratify=y_rest
@@ -136,7 +140,7 @@ def measure_ours(
 
 
 def _search(cell: Cell, parts: Parts, quick: bool) -> RankedRangeClassifierCV:
-    """Return the search over all ranks, which holds the errors of the narrower grids too."""
+    """Return the search over all ranks, which has the errors of the narrower grids too."""
     return RankedRangeClassifierCV(
         (QUICK_GRIDS if quick else GRIDS)["AoRR"],
         cv=_FOLDS,
@@ -151,13 +155,12 @@ def _ranked_range(
 ) -> Measured:
     """Choose among the cells of the search that the model allows, by the same rule."""
     grid = (QUICK_GRIDS if quick else GRIDS)[cell.model]
-    found = [GridPoint(**params) for params in search.cv_results_["params"]]
-    allowed = [
-        all(one[name] in grid[name] for name in grid) for one in map(GridPoint._asdict, found)
-    ]
-    error = np.where(allowed, search.cv_results_["mean_test_error"], np.nan)
-    ranking = ranking_of(error, found, len(parts.y))
-    params = [found[i]._asdict() for i in ranking]
+    results = search.cv_results_
+    points = [GridPoint(**params) for params in results["params"]]
+    allowed = [all(params[name] in grid[name] for name in grid) for params in results["params"]]
+    error = np.where(allowed, results["mean_test_error"], np.nan)
+    ranking = ranking_of(error, points, len(parts.y))
+    params = [points[i]._asdict() for i in ranking]
     template = clone(search.best_estimator_)
     model, place = fit_first(template, params, parts.X, parts.y)
     return Measured(
@@ -170,15 +173,15 @@ def _ranked_range(
 
 
 def _confirmed(cell: Cell, parts: Parts, plain: Measured, ranked: Measured) -> Measured:
-    """Return the ranked range only if it beats the average loss again, else the average loss.
+    """Return the ranked range if it beats the average loss again, else the average loss.
 
-    Of a thousand cells some are better than the average loss by luck. So the one that was chosen
-    has to be better once more, on other folds and by more than a standard error.
+    Of a thousand cells some beat the average loss by luck. So the chosen cell has to be better once
+    more, on other folds and by more than a standard error.
     """
     accuracy = []
-    for found in (plain, ranked):
+    for fit in (plain, ranked):
         model = RankedRangeClassifier(
-            **{name: found.chosen[name] for name in ("m", "k", "C")},
+            **{name: fit.chosen[name] for name in ("m", "k", "C")},
             loss=cell.setting,
             ranking="pooled",
             certify=False,
@@ -193,8 +196,8 @@ def _confirmed(cell: Cell, parts: Parts, plain: Measured, ranked: Measured) -> M
     return taken._replace(chosen={**taken.chosen, "gain": mean, "gain_error": error})
 
 
-def _predict(model: RankedRangeClassifier, parts: Parts) -> npt.NDArray[np.intp]:
-    """Return predictions; of a constant model the larger class, not what its last digits say."""
+def _predict(model: RankedRangeClassifier, parts: Parts) -> IntArray:
+    """Return predictions. A constant model predicts the larger class, whatever its last digits."""
     if model.status_ is Status.CONSTANT_MODEL:
         return parts.majority()
     return np.asarray(model.predict(parts.X_test))
@@ -205,12 +208,12 @@ def _folds(cell: Cell) -> StratifiedKFold:
 
 
 def _robust_maximum(cell: Cell, parts: Parts, quick: bool) -> Measured:
-    """Choose the budget of the slack, ties towards the larger one, and C."""
+    """Choose C and the budget of the slack. Ties go to the larger budget."""
     root = float(np.sqrt(len(parts.y)))
     inverses = (1e4,) if quick else _C[::2]
     search = GridSearchCV(
         RobustMaxClassifier(loss=cell.setting),
-        [{"K": [share * root], "C": [C]} for share in _SLACK for C in inverses],
+        [{"K": [share * root], "C": [C]} for share in _BUDGETS for C in inverses],
         cv=_folds(cell),
     ).fit(parts.X, parts.y)
     model = search.best_estimator_
@@ -224,16 +227,16 @@ def _robust_maximum(cell: Cell, parts: Parts, quick: bool) -> Measured:
 
 
 def _tuned_threshold(cell: Cell, parts: Parts, quick: bool) -> Measured:
-    """Choose C and the threshold of the decision on the rows that each fold leaves out."""
+    """Choose C and the threshold of the decision on held-out rows."""
     grid = (QUICK_GRIDS if quick else GRIDS)["average"]
-    found = []
+    candidates = []
     for C in grid["C"]:
         model = RankedRangeClassifier(0, C=C, loss=cell.setting, ranking="pooled", certify=False)
         raw = cross_val_predict(
             model, parts.X, parts.y, cv=_folds(cell), method="decision_function"
         )
-        found.append((*_best_threshold(raw, parts.y), C))
-    _, threshold, C = min(found, key=lambda one: (one[0], abs(one[1])))
+        candidates.append((*_best_threshold(raw, parts.y), C))
+    _, threshold, C = min(candidates, key=lambda candidate: (candidate[0], abs(candidate[1])))
     model = RankedRangeClassifier(0, C=C, loss=cell.setting, ranking="pooled").fit(parts.X, parts.y)
     predicted = np.where(model.decision_function(parts.X_test) > threshold, 1, -1)
     return Measured(
@@ -245,8 +248,8 @@ def _tuned_threshold(cell: Cell, parts: Parts, quick: bool) -> Measured:
     )
 
 
-def _best_threshold(raw: FloatArray, y: npt.NDArray[np.intp]) -> tuple[int, float]:
-    """Return the fewest errors of a threshold, and that threshold: of several, nearest to zero.
+def _best_threshold(raw: FloatArray, y: IntArray) -> tuple[int, float]:
+    """Return the fewest errors of any threshold, and that threshold, the one nearest to zero.
 
     Examples
     --------
@@ -270,11 +273,7 @@ def _best_threshold(raw: FloatArray, y: npt.NDArray[np.intp]) -> tuple[int, floa
     return int(wrong[nearest]), float(between[nearest])
 
 
-# -- Aggregate losses by the paper's protocol: the released loop with the printed settings ---------
-
-
-_START = {"logistic": 1234, "hinge": 1}  # seeds of the point of the first tangent
-_QUICK = 200  # inner steps
+# -- The paper's protocol --------------------------------------------------------------------------
 
 
 def measure_paper(
@@ -286,11 +285,11 @@ def measure_paper(
 
 
 def released_error(cell: Cell, *, m: int | None = None, quick: bool = False) -> Measured:
-    """Return the test error of one model, with another m than the printed one if that is given."""
-    found = _as_released(cell.dataset, quick)
-    y = np.where(found.target == found.target.max(), 1, -1)
-    X = scale(found.data)
-    train, validation, test = released_split(y, cell.split)
+    """Return the test error of one model. `m` replaces the printed one."""
+    bunch = _as_released(cell.dataset, quick)
+    y = np.where(bunch.target == bunch.target.max(), 1, -1)
+    X = scale(bunch.data)
+    train, validation, test = draw_split(y, cell.split)
     printed = AGGREGATE_SETTINGS[cell.dataset][cell.setting]
     low, high = {
         "AoRR": (printed.m if m is None else m, printed.k),
@@ -298,16 +297,15 @@ def released_error(cell: Cell, *, m: int | None = None, quick: bool = False) -> 
         "maximum": (0, 1),
         "average": (0, len(train)),
     }[cell.model]
-    theta = released_fit(
+    inner = min(printed.inner, _QUICK_STEPS) if quick else printed.inner
+    theta = run_aggregate_loop(
         X[train],
         y[train],
         cell.setting,
         m=low,
         k=high,
-        outer=printed.outer,
-        inner=min(printed.inner, _QUICK) if quick else printed.inner,
-        step=printed.step,
-        start_seed=_START[cell.setting],
+        setting=LoopSetting(None, printed.outer, inner, printed.step),
+        start_seed=_START_SEEDS[cell.setting],
         score=partial(_accuracy, X[validation], y[validation]),
     )
     error = 100 * (1 - _accuracy(X[test], y[test], theta))
@@ -315,11 +313,11 @@ def released_error(cell: Cell, *, m: int | None = None, quick: bool = False) -> 
 
 
 def _as_released(dataset: str, quick: bool) -> Any:
-    """Return a data set with its rows in the order of the authors' file, which splits depend on."""
+    """Return a data set with its rows in the order of the authors' file, as their splits need."""
     if dataset == "titanic" and not quick:
         return load_dataset(dataset, variant="keel")
     return load_dataset(dataset)
 
 
-def _accuracy(X: FloatArray, y: npt.NDArray[np.intp], theta: FloatArray) -> float:
+def _accuracy(X: FloatArray, y: IntArray, theta: FloatArray) -> float:
     return float(np.mean((X @ theta[:-1] + theta[-1] >= 0) == (y > 0)))

@@ -1,4 +1,4 @@
-"""Theorem 2 in numbers: whether what minimises has the sign of Bayes' rule, and where it fails."""
+"""Theorem 2 in numbers: where minimisers have the sign of Bayes' rule, and where they do not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sorr.experiments.experiment import Cell, Experiment, Measured, Plan, Task, 
 from sorr.experiments.paper.population import LOSSES, Population, point_minimum, population_minimum
 from sorr.experiments.published import AGGREGATE_SETTINGS
 from sorr.experiments.rows import Row
-from sorr.experiments.tables import fill_page, markdown, write_csv, write_figure
+from sorr.experiments.tables import QUICK, fill_page, markdown, write_csv, write_figure
 from sorr.objectives import RankedRangeObjective
 from sorr.plots import CLASS_COLOURS, DROPPED, INK, KEPT, MARKERS, need_matplotlib, tidy
 from sorr.ranked import Thresholds, thresholds
@@ -28,12 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXPERIMENT",
-    "PAIRS",
-    "POPULATION",
-    "calibration_page",
-    "draw_calibration",
-    "numbers",
-    "verdict",
 ]
 
 PAIRS = (
@@ -47,14 +41,18 @@ PAIRS = (
     Thresholds(upper=2.0, lower=1.2),
     Thresholds(upper=0.5, lower=0.5),
 )
-"""Thresholds, the loss being one at zero: the last three are edges of the theorem, or beyond."""
+"""Thresholds for losses scaled to one at zero. The last three are at the edge of the theorem."""
 
 POPULATION = Population(positive=(475, 210, 80), negative=(25, 90, 120))
-"""Three points with probabilities 0.95, 0.7 and 0.4 of the positive class: Bayes errs in 19.5 %."""
+"""Three points with probabilities 0.95, 0.7 and 0.4 of the positive class. Bayes error: 19.5 %."""
 
 _ETAS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.45, 0.55, 0.6, 0.7, 0.8, 0.9, 0.95)
 _TOP_RANKS = (30, 80, 130, 180, 230, 280, 380)
 _LAST_RANKS = (100, 200, 300, 400, 600, 800, 1000)
+_SAME_MINIMUM = 1e-6  # relative distance below which a minimum is that of the constant model
+
+_AXIS_END, _INFINITY = 3.9, 3.5  # where the axis of predictions ends, and where infinity is drawn
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1)), "-", (0, (6, 2, 1, 2)), (0, (3, 1)))
 
 
 def _tasks(plan: Plan) -> list[Task]:
@@ -91,36 +89,36 @@ def _tasks(plan: Plan) -> list[Task]:
 
 
 def _measure_point(cells: tuple[Cell, ...]) -> Iterator[tuple[Cell, Measured]]:
-    """Minimise the expected loss at one point, thresholds being given."""
+    """Minimise the expected loss at one point, for given thresholds."""
     for cell in cells:
-        at = numbers(cell.setting)
-        cuts = Thresholds(upper=at["lambda_hat"], lower=at["lambda"])
-        found = point_minimum(cell.model, cuts, at["eta"])
-        yield cell, Measured({**cuts._asdict(), **found._asdict()})
+        given = parse_setting(cell.setting)
+        cuts = Thresholds(upper=given["lambda_hat"], lower=given["lambda"])
+        minimum = point_minimum(cell.model, cuts, given["eta"])
+        yield cell, Measured({**cuts._asdict(), **minimum._asdict()})
 
 
 def _measure_points(cells: tuple[Cell, ...]) -> Iterator[tuple[Cell, Measured]]:
-    """Minimise the ranked range of the population, ranks being given."""
+    """Minimise the ranked range of the population, for given ranks."""
     for cell in cells:
-        m, k = (round(POPULATION.total * part) for part in numbers(cell.setting).values())
-        found = population_minimum(cell.model, POPULATION, m, k)
-        sides = zip(POPULATION.bayes, found.predictions, strict=True)
+        m, k = (round(POPULATION.total * part) for part in parse_setting(cell.setting).values())
+        minimum = population_minimum(cell.model, POPULATION, m, k)
+        sides = zip(POPULATION.bayes, minimum.predictions, strict=True)
         lean = [side * t for side, t in sides]  # how far to the side of Bayes' rule
         values = {
-            "upper": float(found.cuts.upper),
-            "lower": float(found.cuts.lower),
+            "upper": float(minimum.cuts.upper),
+            "lower": float(minimum.cuts.lower),
             "low": min(lean),
             "high": max(lean),
-            "infimum": found.infimum,
-            "excess": min(found.excess),
+            "infimum": minimum.infimum,
+            "excess": min(minimum.excess),
             "error": 100 * POPULATION.bayes_error,
         }
-        predictions = " ".join(f"{t:.4g}" for t in found.predictions)
+        predictions = " ".join(f"{t:.4g}" for t in minimum.predictions)
         yield cell, Measured(values, {"predictions": predictions})
 
 
 def _measure_printed(cells: tuple[Cell, ...]) -> Iterator[tuple[Cell, Measured]]:
-    """Minimise at printed ranks on half of the rows, and compare with a prediction of zero."""
+    """Minimise at the printed ranks on half of the rows, and compare with a prediction of zero."""
     bunch = load_dataset(cells[0].dataset)
     n = len(bunch.target)
     rng = np.random.default_rng(seed_of("calibration", cells[0].dataset, cells[0].split))
@@ -128,22 +126,26 @@ def _measure_printed(cells: tuple[Cell, ...]) -> Iterator[tuple[Cell, Measured]]
     X = StandardScaler().fit_transform(bunch.data[rows])
     y = np.where(bunch.target[rows] == np.max(bunch.target), 1.0, -1.0)
     for cell in cells:
-        at = AGGREGATE_SETTINGS[cell.dataset][cell.model]
-        average = RankedRangeObjective(X, y, cell.model, C=at.C)
+        printed = AGGREGATE_SETTINGS[cell.dataset][cell.model]
+        average = RankedRangeObjective(X, y, cell.model, C=printed.C)
         wrong = y * average.raw_prediction(trim(average, random_state=cell.seed).theta) <= 0
-        objective = RankedRangeObjective(X, y, cell.model, m=at.m, k=at.k, C=at.C)
-        found = trim(objective, random_state=cell.seed)
+        m, k, C = printed.m, printed.k, printed.C
+        objective = RankedRangeObjective(X, y, cell.model, m=m, k=k, C=C)
+        solution = trim(objective, random_state=cell.seed)
         scale = objective.value(np.zeros(objective.shape))
-        losses = objective.losses(objective.raw_prediction(found.theta)) / scale
-        cuts = thresholds(losses, at.m, at.k)
+        losses = objective.losses(objective.raw_prediction(solution.theta)) / scale
+        cuts = thresholds(losses, m, k)
         values = {
             "upper": float(cuts.upper),
             "lower": float(cuts.lower),
-            "infimum": found.objective / scale,
+            "infimum": solution.objective / scale,
             "error": 100 * float(np.mean(wrong)),
         }
-        ranks = {"m": at.m, "k": at.k, "C": at.C, "rows": len(rows)}
-        yield cell, Measured(values, ranks, found.objective, found.gap, found.status.name)
+        chosen = {"m": m, "k": k, "C": C, "rows": len(rows)}
+        yield (
+            cell,
+            Measured(values, chosen, solution.objective, solution.gap, solution.status.name),
+        )
 
 
 def _view(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
@@ -157,17 +159,17 @@ def _view(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
         | {"predictions": row["chosen"].get("predictions", ""), "verdict": verdict(row)}
         for row in rows
     ]
-    solved = [(numbers(row["setting"]), verdict(row)) for row in points]
+    solved = [(parse_setting(row["setting"]), verdict(row)) for row in points]
     return [
-        write_atomically(folder / "calibration.md", calibration_page(point, points, printed, plan)),
+        write_atomically(folder / "calibration.md", _page(point, points, printed, plan)),
         write_csv(folder / "calibration.csv", records),
-        write_figure(folder / "calibration.png", draw_calibration(PAIRS, POPULATION, solved)),
+        write_figure(folder / "calibration.png", _figure(PAIRS, POPULATION, solved)),
     ]
 
 
 EXPERIMENT = Experiment(
     name="calibration",
-    title="Theorem 2 in numbers: whether what minimises has the sign of Bayes' rule",
+    title="Theorem 2 in numbers: do minimisers have the sign of Bayes' rule?",
     measures=("lower", "upper", "low", "high", "infimum", "excess", "error"),
     tasks=_tasks,
     view=_view,
@@ -176,27 +178,17 @@ EXPERIMENT = Experiment(
 )
 
 
-# -- The figure of the calibration: minimisers by probability, and which ranks are calibrated ------
+# -- The figure ------------------------------------------------------------------------------------
 
 
-_TOP, _ENDLESS = 3.9, 3.5  # where the axis ends, and where infinity is drawn
-_DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1)), "-", (0, (6, 2, 1, 2)), (0, (3, 1)))
-
-
-def draw_calibration(
+def _figure(
     pairs: Sequence[Thresholds],
     population: Population,
     solved: Sequence[tuple[Mapping[str, float], str]],
 ) -> Figure:
-    """Return the figure.
+    """Draw minimisers by probability, and which ranks of the population are calibrated.
 
-    Parameters
-    ----------
-    pairs : sequence of Thresholds
-        Of which those with a lower one below one are drawn as curves, the others as edges.
-    population : Population
-    solved : sequence of (mapping, str)
-        The fractions "mu" and "nu" of each solved problem, and what was found.
+    `solved` holds the fractions "mu" and "nu" of each problem, and its verdict.
     """
     plt = need_matplotlib("calibration")
     figure: Figure
@@ -220,14 +212,14 @@ def _draw_minimisers(ax: Axes, loss: str, pairs: Sequence[Thresholds]) -> None:
     for number, cuts in enumerate(pairs):
         upper = "\\infty" if math.isinf(cuts.upper) else f"{cuts.upper:g}"
         nearest = np.array([point_minimum(loss, cuts, eta).low for eta in etas])
-        shown = np.where(np.isinf(nearest), _ENDLESS, np.minimum(nearest, _TOP))
+        shown = np.where(np.isinf(nearest), _INFINITY, np.minimum(nearest, _AXIS_END))
         for side, height in ((etas, shown), (1 - etas, -shown)):
             ax.plot(
                 side,
                 height,
                 color=CLASS_COLOURS[number],
                 linestyle=_DASHES[number],
-                linewidth=5 - 0.7 * number,  # those that coincide are seen beside each other
+                linewidth=5 - 0.7 * number,  # so that curves that coincide stay visible
                 label=rf"$\lambda = {cuts.lower:g},\ \hat\lambda = {upper}$",
             )
     handles, labels = ax.get_legend_handles_labels()
@@ -238,11 +230,11 @@ def _draw_minimisers(ax: Axes, loss: str, pairs: Sequence[Thresholds]) -> None:
 def _shade_signs(ax: Axes) -> None:
     """Shade where a prediction has the sign of Bayes' rule, and hatch where it has not."""
     for left, sign in ((0.0, -1), (0.5, 1)):
-        ax.fill_between([left, left + 0.5], 0, sign * _TOP, color=KEPT, alpha=0.1, linewidth=0)
+        ax.fill_between([left, left + 0.5], 0, sign * _AXIS_END, color=KEPT, alpha=0.1, linewidth=0)
         ax.fill_between(
             [left, left + 0.5],
             0,
-            -sign * _TOP,
+            -sign * _AXIS_END,
             facecolor="none",
             edgecolor=DROPPED,
             alpha=0.18,
@@ -250,10 +242,14 @@ def _shade_signs(ax: Axes) -> None:
             linewidth=0,
         )
     ax.axhline(0, color=INK, linewidth=0.8)
-    ax.set(xlim=(0, 1), ylim=(-_TOP, _TOP), xlabel=r"probability $\eta$ of the positive class")
+    ax.set(
+        xlim=(0, 1),
+        ylim=(-_AXIS_END, _AXIS_END),
+        xlabel=r"probability $\eta$ of the positive class",
+    )
     ticks = range(-3, 4)
     ax.set_yticks(
-        [-_ENDLESS, *ticks, _ENDLESS], [r"$-\infty$", *(f"{tick}" for tick in ticks), r"$\infty$"]
+        [-_INFINITY, *ticks, _INFINITY], [r"$-\infty$", *(f"{tick}" for tick in ticks), r"$\infty$"]
     )
 
 
@@ -277,7 +273,7 @@ def _draw_edges(ax: Axes) -> None:
 def _draw_ranks(
     ax: Axes, population: Population, solved: Sequence[tuple[Mapping[str, float], str]]
 ) -> None:
-    """Draw which ranks lead to the signs of Bayes' rule: the rule as areas, marks as solved."""
+    """Draw which ranks lead to the signs of Bayes' rule: areas by the rule, marks as solved."""
     error, right = population.bayes_error, 0.5
     margins = map(abs, map(int.__sub__, population.positive, population.negative))
     spare = error + min(margins) / population.total  # what can be dropped before a sign is lost
@@ -293,11 +289,11 @@ def _draw_ranks(
         "any": ("a wrong sign costs nothing", CLASS_COLOURS[1], "full"),
     }
     for mark, (word, (label, colour, fill)) in zip(MARKERS, looks.items(), strict=False):
-        here = [at for at, said in solved if said == word]
-        if here:
+        points = [fractions for fractions, outcome in solved if outcome == word]
+        if points:
             ax.plot(
-                [at["mu"] for at in here],
-                [at["nu"] for at in here],
+                [point["mu"] for point in points],
+                [point["nu"] for point in points],
                 linestyle="none",
                 marker=mark,
                 markersize=8,
@@ -317,18 +313,15 @@ def _draw_ranks(
     ax.legend(loc="lower right", fontsize="small", framealpha=0.95)
 
 
-# -- The page of the calibration: what the rows say, in tables and in sentences --------------------
+# -- The page --------------------------------------------------------------------------------------
 
 
-_SAME = 1e-6  # of a minimum that is the one of the constant model, relatively
-
-
-def numbers(setting: str) -> dict[str, float]:
+def parse_setting(setting: str) -> dict[str, float]:
     """Return the numbers of a setting, by name.
 
     Examples
     --------
-    >>> numbers("mu=0.1 nu=0.5")
+    >>> parse_setting("mu=0.1 nu=0.5")
     {'mu': 0.1, 'nu': 0.5}
     """
     pairs = (part.partition("=") for part in setting.split())
@@ -336,29 +329,26 @@ def numbers(setting: str) -> dict[str, float]:
 
 
 def verdict(row: Row) -> str:
-    """Return what a row says of the sign of what minimises.
+    """Return what a row says about the sign of the minimisers.
 
-    "right": all minimisers have that of Bayes' rule; "at infinity": likewise, but the infimum is
-    only approached; "zero": zero minimises, and at one point nothing else; "any": one minimiser
-    has it and another has not. Nothing is said where no excess was measured.
+    "right": all have the sign of Bayes' rule. "at infinity": the same, but the infimum is only
+    approached. "zero": zero is a minimiser, and at one point the only one. "any": one minimiser has
+    the sign and another does not. Empty if no excess was measured.
     """
     if math.isnan(row["excess"]):
         return ""
     if row["excess"] > 0:
-        is_endless = math.isinf(row["low"]) and row["low"] == row["high"]
-        return "at infinity" if is_endless else "right"
+        is_approached = math.isinf(row["low"]) and row["low"] == row["high"]
+        return "at infinity" if is_approached else "right"
     if row["dataset"] == "point":
         return "zero" if row["low"] == row["high"] == 0 else "any"
-    return "zero" if row["infimum"] >= 1 - _SAME else "any"
+    return "zero" if row["infimum"] >= 1 - _SAME_MINIMUM else "any"
 
 
-def calibration_page(
-    point: Sequence[Row], points: Sequence[Row], printed: Sequence[Row], plan: Plan
-) -> str:
-    """Return the page: one point, a population of three points, and the ranks the paper prints."""
+def _page(point: Sequence[Row], points: Sequence[Row], printed: Sequence[Row], plan: Plan) -> str:
     return fill_page(
         "calibration",
-        quick=" A quick run: less of everything." if plan.quick else "",
+        quick=QUICK * plan.quick,
         point=_point_table(point),
         points=_points_table(points),
         printed=_printed_table(printed),
@@ -367,13 +357,13 @@ def calibration_page(
 
 def _point_table(rows: Sequence[Row]) -> str:
     """Count verdicts over the probabilities, for each loss and pair of thresholds."""
-    found: dict[tuple[str, float, float], list[Row]] = {}
+    groups: dict[tuple[str, float, float], list[Row]] = {}
     for row in rows:
-        found.setdefault((row["model"], row["lower"], row["upper"]), []).append(row)
+        groups.setdefault((row["model"], row["lower"], row["upper"]), []).append(row)
     lines = []
-    for (loss, lower, upper), group in found.items():
-        said = [verdict(row) for row in group]
-        counts = [str(said.count(word)) for word in ("right", "at infinity", "zero", "any")]
+    for (loss, lower, upper), group in groups.items():
+        verdicts = [verdict(row) for row in group]
+        counts = [str(verdicts.count(word)) for word in ("right", "at infinity", "zero", "any")]
         least = min(row["excess"] for row in group)
         lines.append([loss, f"{lower:g}", f"{upper:g}", *counts, f"{least:.4f}"])
     header = ["loss", "lambda", "lambda-hat", "right", "at infinity", "zero", "any", "least excess"]
@@ -382,30 +372,30 @@ def _point_table(rows: Sequence[Row]) -> str:
 
 def _points_table(rows: Sequence[Row]) -> str:
     """Return verdicts in a grid: mu to the right, nu downwards."""
-    said: dict[tuple[float, float], dict[str, None]] = {}
+    verdicts: dict[tuple[float, float], dict[str, None]] = {}
     for row in rows:
-        at = numbers(row["setting"])
-        said.setdefault((at["nu"], at["mu"]), {})[verdict(row)] = None
-    heads = sorted({mu for _, mu in said})
+        given = parse_setting(row["setting"])
+        verdicts.setdefault((given["nu"], given["mu"]), {})[verdict(row)] = None
+    heads = sorted({mu for _, mu in verdicts})
     lines = [
-        [f"{nu:g}", *(" / ".join(said.get((nu, mu), {})) for mu in heads)]
-        for nu in sorted({nu for nu, _ in said})
+        [f"{nu:g}", *(" / ".join(verdicts.get((nu, mu), {})) for mu in heads)]
+        for nu in sorted({nu for nu, _ in verdicts})
     ]
     return markdown(["nu \\ mu", *(f"{mu:g}" for mu in heads)], lines)
 
 
 def _printed_table(rows: Sequence[Row]) -> str:
-    """Return middle rank, error and minimum of each split beside each other."""
-    found: dict[tuple[str, str, str], list[Row]] = {}
+    """Return the middle rank, and the error and the minimum of each split."""
+    groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
-        found.setdefault((row["dataset"], row["model"], row["setting"]), []).append(row)
+        groups.setdefault((row["dataset"], row["model"], row["setting"]), []).append(row)
     lines = []
-    for (name, loss, setting), group in found.items():
-        at, n = numbers(setting), group[0]["chosen"]["rows"]
-        middle = 50 * (at["m"] + at["k"]) / n
+    for (name, loss, setting), group in groups.items():
+        given, n = parse_setting(setting), group[0]["chosen"]["rows"]
+        middle = 50 * (given["m"] + given["k"]) / n
         errors = ", ".join(f"{row['error']:.1f}" for row in group)
         minima = ", ".join(f"{row['infimum']:.3f}" for row in group)
-        ranks = [f"{at['k']:g}", f"{at['m']:g}", f"{n}", f"{middle:.1f}"]
+        ranks = [f"{given['k']:g}", f"{given['m']:g}", f"{n}", f"{middle:.1f}"]
         lines.append([name, loss, *ranks, errors, minima])
     header = ["data set", "loss", "k", "m", "rows", "(m + k) / 2, %", "error, %", "minimum"]
     return markdown(header, lines)

@@ -1,4 +1,8 @@
-"""Handwritten digits of which some are labelled as others: MNIST, or small ones for quick runs."""
+"""Handwritten digits with wrong labels, by our protocol and by the paper's.
+
+The data is MNIST, or small digits for quick runs. Ours: models are minimised accurately, all with
+the same ridge. The paper's: the released loop with the printed steps.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +15,12 @@ import numpy.typing as npt
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
-from sorr._typing import FloatArray
+from sorr._typing import BoolArray, FloatArray, IntArray
 from sorr.baselines import MulticlassSVM, TopKSVMClassifier
 from sorr.datasets import MNIST_FLIPS, flip_pairs, load_dataset
 from sorr.estimators import RankedRangeClassifier, TopKMultilabelClassifier
 from sorr.experiments.experiment import Cell, Measured, seed_of
-from sorr.experiments.paper.released import DigitsPart, Kept, released_digits_tkml, released_svm
+from sorr.experiments.paper.released import DigitsResult, Part, run_digits_loop, run_svm_loop
 from sorr.experiments.published import MNIST_SETTINGS, LoopSetting
 from sorr.metrics import class_wise_error, topk_accuracy
 
@@ -47,38 +51,36 @@ __all__ = [
 
 SMALL = "digits"
 """The name of scikit-learn's 1,797 digits of 8 x 8 pixels, which need no file."""
-_TESTED = 500  # of them
-
-Labels = npt.NDArray[np.intp]
+_N_SMALL_TEST = 500
 
 
 class Images(NamedTuple):
-    """Images as rows of pixels from 0 to 1, in two parts, and what they show."""
+    """Images as rows of pixels from 0 to 1, for training and testing, and the digits they show."""
 
     X: FloatArray
-    y: Labels
+    y: IntArray
     X_test: FloatArray
-    y_test: Labels
+    y_test: IntArray
 
 
 class Digits(NamedTuple):
-    """Training images, their labels as given, which of these are wrong, and the right ones."""
+    """Training images, their given labels, which of these are wrong, and the right labels."""
 
     X: FloatArray
-    y: Labels
-    wrong: npt.NDArray[np.bool_]
-    y_clean: Labels
+    y: IntArray
+    wrong: BoolArray
+    y_clean: IntArray
     seed: int
 
-    def per_class(self, chosen: npt.NDArray[np.bool_]) -> list[int]:
-        """Count chosen rows by the label that they were given."""
+    def per_class(self, chosen: BoolArray) -> list[int]:
+        """Count chosen rows by their given label."""
         return [int(count) for count in np.bincount(self.y[chosen], minlength=10)]
 
 
 def noisy_digits(dataset: str, noise: int, run: int) -> tuple[Digits, Images]:
-    """Return training images with some per cent of five digits flipped, and the images they are of.
+    """Return training images with `noise` per cent of five digits flipped, and all images.
 
-    Test labels are as they were. The flips depend on the names and the number of the run only.
+    Test labels are not flipped. The flips depend on the names and the number of the run only.
 
     Examples
     --------
@@ -114,11 +116,12 @@ def _small(run: int) -> Images:
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(seed_of(SMALL, run)).permutation(len(y))
     X, y = (X[order] / 16).astype(np.float32), y[order].astype(np.intp)
-    return Images(X[_TESTED:], y[_TESTED:], X[:_TESTED], y[:_TESTED])
+    n = _N_SMALL_TEST
+    return Images(X[n:], y[n:], X[:n], y[:n])
 
 
 def setting_of(noise: int) -> str:
-    """Return the setting of a cell with that per cent of some digits flipped.
+    """Return the setting of a cell with `noise` per cent of some digits flipped.
 
     Examples
     --------
@@ -129,11 +132,11 @@ def setting_of(noise: int) -> str:
 
 
 def noise_of(setting: str) -> int:
-    """Return the per cent that a setting names."""
+    """Return the per cent of flipped labels in a setting."""
     return round(100 * float(setting.removeprefix("noise=")))
 
 
-# -- Models of digits by our protocol: minimised accurately, with one ridge for all of them --------
+# -- Our protocol ----------------------------------------------------------------------------------
 
 
 C = 1e3
@@ -182,7 +185,7 @@ OUR_MODELS: dict[str, Callable[[Digits], Any]] = {
     TRIMMED: _estimated,
     ORACLE: _known,
 }
-"""Functions that fit a model. The oracle is told how many labels of each class are wrong."""
+"""Functions that fit a model. The oracle knows how many labels of each class are wrong."""
 
 
 def measure_ours(cells: tuple[Cell, ...]) -> Iterator[tuple[Cell, Measured]]:
@@ -220,26 +223,26 @@ def measures_of(images: Images, scores: npt.NDArray[Any]) -> dict[str, float]:
     }
 
 
-# -- Models of digits by the paper's protocol: the released loop, with the printed steps -----------
+# -- The paper's protocol --------------------------------------------------------------------------
 
 
 K = 2
-"""As in the released script, and as the printed figures are; the text says 1."""
+"""As in the released script, which agrees with the printed figures. The text says 1."""
 RANKED = "top-1 SVM, own label ranked"
 MODELS = (RANKED, "top-1 SVM", "tkml")
 
 
 class Effort(NamedTuple):
-    """What a loop is given.
+    """How much of the data a loop uses.
 
     Attributes
     ----------
     held : int
-        How many training rows are held out, to tell which iterate to keep.
+        The number of training rows that are held out to choose the iterate.
     trained : int or None
-        Of how many others slopes are taken at most; None for all of them.
+        The largest number of other rows whose slopes are taken. None stands for all of them.
     directions : int or None
-        In how many directions steps are made; None for all of them.
+        The number of directions in which steps are made. None stands for all of them.
     """
 
     held: int
@@ -248,7 +251,7 @@ class Effort(NamedTuple):
 
 
 EFFORTS = {"mnist": Effort(10_000, 20_000, 200), SMALL: Effort(200, None, 40)}
-"""By data set. ``Effort(10_000, None, None)`` is the whole loop: seven hours of a core on MNIST."""
+"""By data set. ``Effort(10_000, None, None)`` is the complete loop: 7 core hours on MNIST."""
 _QUICK = LoopSetting(None, 3, 100, 0.1)
 
 
@@ -261,25 +264,23 @@ def measure_paper(cells: tuple[Cell, ...]) -> Iterator[tuple[Cell, Measured]]:
     train, held = _parts(digits, effort)
     setting = _QUICK if first.dataset == SMALL else MNIST_SETTINGS[noise]
     for cell in cells:
-        kept = _fit(cell.model, train, held, setting, effort.directions)
-        chosen = {"held_out_accuracy": 100 * kept.accuracy, "step": kept.step}
-        values = measures_of(images, kept.scores(images.X_test))
+        result = _fit(cell.model, train, held, setting, effort.directions)
+        chosen = {"held_out_accuracy": 100 * result.accuracy, "step": result.step}
+        values = measures_of(images, result.scores(images.X_test))
         yield cell, Measured(values, chosen, seed=digits.seed)
 
 
-def _parts(digits: Digits, effort: Effort) -> tuple[DigitsPart, DigitsPart]:
-    """Return rows to take slopes of, and rows that tell which iterate to keep: labels as given."""
+def _parts(digits: Digits, effort: Effort) -> tuple[Part, Part]:
+    """Return the rows to take slopes of, and the rows to choose the iterate, with given labels."""
     rng = np.random.default_rng(seed_of("held out", digits.seed))
     held, rest = np.split(rng.permutation(len(digits.y)), [effort.held])
     trained = rest[: effort.trained]
-    return DigitsPart(digits.X[trained], digits.y[trained]), DigitsPart(
-        digits.X[held], digits.y[held]
-    )
+    return Part(digits.X[trained], digits.y[trained]), Part(digits.X[held], digits.y[held])
 
 
 def _fit(
-    model: str, train: DigitsPart, held: DigitsPart, setting: LoopSetting, directions: int | None
-) -> Kept:
+    model: str, train: Part, held: Part, setting: LoopSetting, directions: int | None
+) -> DigitsResult:
     if model == "tkml":
-        return released_digits_tkml(train, held, K, setting, n_directions=directions)
-    return released_svm(train, held, setting, ranks_own=model == RANKED, n_directions=directions)
+        return run_digits_loop(train, held, K, setting, n_directions=directions)
+    return run_svm_loop(train, held, setting, ranks_own=model == RANKED, n_directions=directions)

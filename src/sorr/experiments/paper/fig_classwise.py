@@ -1,4 +1,4 @@
-"""The error of each digit where a share of five of them is labelled as others: rows of Table 3."""
+"""The error of each digit on MNIST with wrong labels, from the rows of Table 3."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["EXPERIMENT"]
 
 Record = dict[str, Any]
 _DIGITS = tuple(range(10))
-_CLAIMED = (2, 3, 5)
+_CLAIMED = (2, 3, 5)  # the digits of which the paper says that they gain most
 
 
 class _Look(NamedTuple):
@@ -80,12 +80,12 @@ def _figure(records: Sequence[Record]) -> Figure:
 
 
 def _records(rows: Sequence[Row]) -> list[Record]:
-    """Return the mean error of each digit over the draws, of the models that are drawn."""
-    held: dict[tuple[str, str, int], list[Row]] = {}
+    """Return the mean error of each digit over the draws, for the models in the figure."""
+    groups: dict[tuple[str, str, int], list[Row]] = {}
     for row in rows:
         noise = noise_of(row["setting"])
         if (row["protocol"], row["model"]) in _LOOKS and noise:
-            held.setdefault((row["protocol"], row["model"], noise), []).append(row)
+            groups.setdefault((row["protocol"], row["model"], noise), []).append(row)
     return [
         {
             "protocol": protocol,
@@ -93,21 +93,21 @@ def _records(rows: Sequence[Row]) -> list[Record]:
             "noise": noise,
             "digit": digit,
             "labelled_as": MNIST_FLIPS.get(digit),
-            "error": float(np.mean([row[f"class{digit}"] for row in found])),
-            "draws": len(found),
+            "error": float(np.mean([row[f"class{digit}"] for row in draws])),
+            "draws": len(draws),
         }
-        for (protocol, model, noise), found in held.items()
+        for (protocol, model, noise), draws in groups.items()
         for digit in _DIGITS
     ]
 
 
 def _panel(ax: Axes, records: Sequence[Record]) -> None:
-    """Draw one line for each model, and mark the digits whose labels are wrong in part."""
+    """Draw a line for each model, and shade the digits with wrong labels."""
     tidy(ax)
     for digit in MNIST_FLIPS:
         ax.axvspan(digit - 0.5, digit + 0.5, color=DROPPED, alpha=0.07, linewidth=0)
     for (protocol, model), look in _LOOKS.items():
-        own = [r for r in records if (r["protocol"], r["model"]) == (protocol, model)]
+        own = _of(records, protocol, model)
         if own:
             ax.plot(
                 [record["digit"] for record in own],
@@ -130,7 +130,7 @@ def _tick(digit: int) -> str:
 
 
 def _caption(records: Sequence[Record], plan: Plan) -> str:
-    """Return what is drawn, and what the numbers say."""
+    """Return the page: what is drawn, and the main numbers."""
     return fill_page(
         "fig-classwise",
         draws=count_of((record["draws"] for record in records), "draw"),
@@ -143,36 +143,41 @@ def _caption(records: Sequence[Record], plan: Plan) -> str:
 def _notes(records: Sequence[Record]) -> Iterator[str]:
     """Yield for each model its mean error over digits with wrong labels, and over the others."""
     for (protocol, model), look in _LOOKS.items():
-        own = [r for r in records if (r["protocol"], r["model"]) == (protocol, model)]
-        found = [
+        own = _of(records, protocol, model)
+        means = [
             "{:.1f} and {:.1f} with {} % wrong".format(*_means(own, noise), noise)
             for noise in sorted({record["noise"] for record in own})
         ]
-        if found:
-            yield f"{look.label}, mean error of shaded and of other digits: {', '.join(found)}."
+        if means:
+            yield f"{look.label}, mean error of shaded and of other digits: {', '.join(means)}."
 
 
 def _claim(records: Sequence[Record]) -> Iterator[str]:
-    """Say what becomes of what the paper says about the digits that gain most."""
+    """Check what the paper says about the digits that gain most."""
     error = {(r["protocol"], r["model"], r["noise"], r["digit"]): r["error"] for r in records}
-    found = []
+    claims = []
     for noise in sorted({record["noise"] for record in records}):
         pairs = [[("paper", model, noise, d) for model in (RANKED, "tkml")] for d in _CLAIMED]
         if all(key in error for pair in pairs for key in pair):
             gaps = (f"{error[svm] - error[tkml]:+.1f}" for svm, tkml in pairs)
-            found.append(f"{', '.join(gaps)} with {noise} % wrong")
-    if found:
+            claims.append(f"{', '.join(gaps)} with {noise} % wrong")
+    if claims:
         yield (
             "The paper says that tkml is better than SVM_alpha on 2, 3 and above all 5, and the "
             "more so the more labels are wrong. Error of SVM_alpha minus that of tkml on these, by "
-            f"its protocol: {'; '.join(found)}."
+            f"its protocol: {'; '.join(claims)}."
         )
 
 
+def _of(records: Sequence[Record], protocol: str, model: str) -> list[Record]:
+    return [r for r in records if (r["protocol"], r["model"]) == (protocol, model)]
+
+
 def _means(records: Sequence[Record], noise: int) -> tuple[float, float]:
-    here = [record for record in records if record["noise"] == noise]
+    """Return the mean error of the digits with wrong labels, and of the others."""
+    own = [record for record in records if record["noise"] == noise]
     flipped, others = (
-        float(np.mean([r["error"] for r in here if (r["digit"] in MNIST_FLIPS) is is_flipped]))
+        float(np.mean([r["error"] for r in own if (r["digit"] in MNIST_FLIPS) is is_flipped]))
         for is_flipped in (True, False)
     )
     return flipped, others

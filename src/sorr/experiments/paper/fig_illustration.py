@@ -1,4 +1,4 @@
-"""Figure 1: the same sorted values under six aggregates, one of the values being an outlier."""
+"""Figure 1: six aggregates of the same values, one of which is an outlier."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["AGGREGATES", "EXPERIMENT", "REGULAR", "values_with"]
+__all__ = ["EXPERIMENT"]
 
 REGULAR = (3.0, 2.6, 2.2, 1.2, 0.6, 0.5, 0.4, 0.3, 0.2)
-"""The values that are what they should be; the outlier is one more."""
+"""The regular values. The outlier is one more."""
 
 SHOWN, GROWN = 4.0, 8.0
-_SIZES = tuple(sorted({0.0, *REGULAR, 2.0, SHOWN, 6.0, GROWN}))  # straight lines in between
+_SIZES = tuple(sorted({0.0, *REGULAR, 2.0, SHOWN, 6.0, GROWN}))  # curves are straight in between
 _N = len(REGULAR) + 1
 
 
 class Aggregate(NamedTuple):
-    """A way to make one number of all values: the ranks that it averages."""
+    """An aggregate of all values: the ranks that it averages, and how it is drawn."""
 
     ranks: RankedRange
     title: str
@@ -46,11 +46,11 @@ AGGREGATES = {
     "trimmed": Aggregate(RankedRange.trimmed(1), "Average bottom-(n - m), m = 1", (0, (3, 1))),
     "ranked range": Aggregate(RankedRange(1, 5), "Ranked range, m = 1, k = 5", "-"),
 }
-"""Those of the paper's figure, each a ranked range."""
+"""The aggregates of the paper's figure. Each is a ranked range."""
 
 
 def values_with(outlier: float) -> FloatArray:
-    """Return all values, the outlier first, whatever its rank."""
+    """Return all values. The outlier is the first."""
     return np.array([outlier, *REGULAR])
 
 
@@ -125,8 +125,9 @@ def _page(curves: dict[str, Curve]) -> str:
 
 def _figure(curves: dict[str, Curve]) -> Figure:
     plt = need_matplotlib("fig-illustration")
-    figure = plt.figure(figsize=(10, 5.6), layout="constrained")
-    left, right = figure.subfigures(1, 2, width_ratios=[1.75, 1])
+    figure: Figure = plt.figure(figsize=(10, 5.6), layout="constrained")
+    halves: Any = figure.subfigures(1, 2, width_ratios=[1.75, 1])
+    left, right = halves
     panels = left.subplots(3, 2, sharex=True, sharey=True)
     for ax, name in zip(panels.T.flat, AGGREGATES, strict=True):
         _draw_bars(tidy(ax), name)
@@ -135,8 +136,7 @@ def _figure(curves: dict[str, Curve]) -> Figure:
     left.supylabel("value", fontsize="medium")
     left.legend(handles=_key(), loc="outside lower center", ncols=4, frameon=False)
     _draw_curves(tidy(right.subplots()), curves)
-    found: Figure = figure
-    return found
+    return figure
 
 
 def _key() -> list[Any]:
@@ -152,7 +152,7 @@ def _key() -> list[Any]:
 
 
 def _draw_bars(ax: Axes, name: str) -> None:
-    """Draw the values, those that count in colour, and the aggregate as a line over them."""
+    """Draw the values, in colour if they count, and the aggregate as a line over them."""
     ranks, title, _ = AGGREGATES[name]
     values = np.sort(values_with(SHOWN))[::-1]
     weights = ranked_range_weights(values, *ranks)
@@ -180,7 +180,7 @@ def _draw_bars(ax: Axes, name: str) -> None:
 
 
 def _styles() -> dict[str, dict[str, Any]]:
-    """Return how the curve of each aggregate is drawn; the ranked range stands out."""
+    """Return how the curve of each aggregate is drawn. The ranked range stands out."""
     colours = (*(CLASS_COLOURS[i] for i in (5, 3, 1, 4, 2)), KEPT)
     return {
         name: {"color": colour, "linestyle": AGGREGATES[name].dashes, "marker": mark}
@@ -217,7 +217,7 @@ def _draw_curves(ax: Axes, curves: dict[str, Curve]) -> None:
 
 EXPERIMENT = Experiment(
     name="fig-illustration",
-    title="Figure 1: six aggregates of the same values, and what an outlier does to them",
+    title="Figure 1: six aggregates of the same values, and how an outlier changes them",
     measures=("value", "share"),
     tasks=_tasks,
     view=_view,

@@ -1,4 +1,4 @@
-"""Figure 2: what a ranked range makes of the loss of one row, and where the rows of a fit lie."""
+"""Figure 2: the loss of one row under a ranked range, and where the rows of a fit lie."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sorr._files import write_atomically
-from sorr._typing import FloatArray
+from sorr._typing import BoolArray, FloatArray
 from sorr.datasets import flip_symmetric
 from sorr.estimators import RankedRangeClassifier
 from sorr.experiments.experiment import Cell, Experiment, Measured, Plan, Task, seed_of
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["EXPERIMENT", "bits", "two_clouds"]
+__all__ = ["EXPERIMENT"]
 
-_N, _WRONG, _K = 80, 8, 52
+_N, _WRONG, _K = 80, 8, 52  # rows, wrong labels, and the rank down to which losses count
 _DATASET, _RANKED = "two clouds", "ranked range"
 _RANKS: dict[str, tuple[int, int | None]] = {
     "average": (0, None),
@@ -45,11 +45,11 @@ class Rows(NamedTuple):
 
     X: FloatArray
     y: npt.NDArray[Any]
-    wrong: npt.NDArray[np.bool_]
+    wrong: BoolArray
 
 
 def two_clouds() -> Rows:
-    """Return two normal clouds of the same size, some of their labels flipped."""
+    """Return two normal clouds of the same size, with some labels flipped."""
     rng = np.random.default_rng(seed_of("fig-interpretation", _DATASET))
     clean = np.repeat([-1, 1], _N // 2)
     X = rng.standard_normal((_N, 2)) + clean[:, None] * np.array([1.5, 0.9])
@@ -57,7 +57,7 @@ def two_clouds() -> Rows:
 
 
 def bits(margin: npt.ArrayLike) -> FloatArray:
-    """Return the logistic loss of margins in bits: one at zero, as the 0-1 loss."""
+    """Return the logistic loss of margins in bits, which is one at zero."""
     return scaled_loss("logistic", margin)
 
 
@@ -84,16 +84,16 @@ def _measure(cells: tuple[Cell, ...]) -> Iterator[tuple[Cell, Measured]]:
         }
         margin = y * model.decision_function(X)
         cuts = Thresholds(values["upper"], values["lower"])
-        kept = {"m": m, "k": k, "C": _C, "rows": _rows(margin, wrong, cuts, cell.model)}
-        yield cell, Measured(values, kept, model.objective_, model.gap_, model.status_.name)
+        chosen = {"m": m, "k": k, "C": _C, "rows": _rows(margin, wrong, cuts, cell.model)}
+        yield cell, Measured(values, chosen, model.objective_, model.gap_, model.status_.name)
 
 
 def _rows(
-    margin: FloatArray, wrong: npt.NDArray[np.bool_], cuts: Thresholds, model: str
+    margin: FloatArray, wrong: BoolArray, cuts: Thresholds, model: str
 ) -> dict[str, list[Any]]:
-    """Return what is drawn of each row of a fit: columns by name, sorted by the margin.
+    """Return what is drawn of the rows of a fit: columns by name, sorted by the margin.
 
-    Their last digits depend on the processor. They are kept with the fit, and drawing does not
+    Their last digits depend on the processor. So they are stored with the fit, and drawing does not
     compute them again.
     """
     loss = bits(margin)
@@ -137,13 +137,13 @@ def _table(rows: list[Row]) -> str:
         m, k = _RANKS[row["model"]]
         levels = [f"{row[name]:.3f}" for name in ("lower", "upper")]
         error = f"{row['error']:.2f}"
-        found = f"{row['found']:.0f} of {_WRONG}" if m else ""
-        lines.append([row["model"], f"{m}", f"{k or _N}", *levels, error, found])
+        dropped = f"{row['found']:.0f} of {_WRONG}" if m else ""
+        lines.append([row["model"], f"{m}", f"{k or _N}", *levels, error, dropped])
     return markdown(header, lines)
 
 
 class _Fit:
-    """Where the rows of a fit lie, as measured with it."""
+    """Where the rows of a fit lie, as stored with it."""
 
     def __init__(self, row: Row) -> None:
         self.cuts = Thresholds(row["upper"], row["lower"])
@@ -206,7 +206,7 @@ def _draw_losses(ax: Axes, cuts: Thresholds, *, is_fit: bool = False) -> None:
 
 
 def _draw_rows(ax: Axes, fit: _Fit) -> None:
-    """Draw the rows of the fit on its curve; a cross is a flipped label."""
+    """Draw the rows of the fit on its curve. A cross is a flipped label."""
     margin, height, kinds, wrong = (
         np.array(fit.columns[name]) for name in ("margin", "counted", "kind", "flipped")
     )
@@ -230,7 +230,7 @@ def _draw_rows(ax: Axes, fit: _Fit) -> None:
 
 EXPERIMENT = Experiment(
     name="fig-interpretation",
-    title="Figure 2: what a ranked range makes of the loss of one sample",
+    title="Figure 2: the loss of one row under a ranked range",
     measures=("upper", "lower", "error", "found", "coef_1", "coef_2", "intercept"),
     tasks=_tasks,
     view=_view,

@@ -1,7 +1,7 @@
-"""Error against m on four data sets, with logistic and hinge loss: the paper's tendency curves.
+"""The paper's tendency curves: error against m on four data sets, with logistic and hinge loss.
 
-k stays at the printed count (by the paper's protocol) or at the same share of the rows (ours), and
-C at the printed 1e4, while m grows from 1 to k - 1. Other aggregate losses are lines across.
+k is the printed count (the paper's protocol) or the same share of the rows (ours), C is the printed
+1e4, and m grows from 1 to k - 1. Other aggregate losses are horizontal lines.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from sorr._files import write_atomically
+from sorr._typing import FloatArray, IntArray
 from sorr.baselines import RobustMaxClassifier
 from sorr.experiments.experiment import Cell, Experiment, Measured, Plan, Task
 from sorr.experiments.paper.aggregates import Parts, parts_of, released_error
@@ -22,6 +22,7 @@ from sorr.experiments.published import AGGREGATE_SETTINGS
 from sorr.experiments.rows import Row
 from sorr.experiments.tables import QUICK, count_of, fill_page, markdown, write_csv, write_figure
 from sorr.objectives import RankedRangeObjective
+from sorr.plots import CLASS_COLOURS, INK, KEPT, need_matplotlib, tidy
 from sorr.solvers import Status, solve_path
 
 if TYPE_CHECKING:
@@ -38,8 +39,12 @@ _LINES = {
     "paper": ("average", "AT_k", "maximum"),
     "ours": ("average", "AT_k", "robust maximum", "maximum"),
 }
-_ALIKE = 1e-5  # an objective that much below the one at zero, relatively, is that of a constant
+_SAME_MINIMUM = 1e-5  # relative distance from the value at zero below which a fit is constant
 _BUDGET = 0.3  # of the slack of the robust maximum, over the root of the number of rows
+_TRAIN_ROWS = {"monk": 216, "australian": 344, "phoneme": 2702, "titanic": 1100, "splice": 1587}
+"""The number of rows that the paper trains on. The printed k is a count of them."""
+
+Record = dict[str, Any]
 
 
 def _tasks(plan: Plan) -> list[Task]:
@@ -64,21 +69,22 @@ def _cells(protocol: str, data: str, loss: str, split: int, plan: Plan) -> tuple
 
 
 def _share_of(setting: str) -> float:
-    """Return m as a share of k, or 0 for lines across."""
+    """Return m as a share of k, or 0 for horizontal lines."""
     return float(setting.partition("m=")[2].removesuffix("k") or 0)
 
 
 def _measure_ours(
     cells: tuple[Cell, ...], *, quick: bool = False
 ) -> Iterator[tuple[Cell, Measured]]:
-    """Yield the errors of all m, fitted together, and of the lines across.
+    """Yield the errors of all m, fitted together, and of the horizontal lines.
 
-    All cells of a task are fitted, whichever are wanted: what one finds depends on the others.
+    All cells of a task are fitted, even if some are not needed, since results depend on all of
+    them.
     """
     data, split, loss = cells[0].dataset, cells[0].split, cells[0].setting.split()[0]
     parts, printed = parts_of(data, split), AGGREGATE_SETTINGS[data][loss]
     n = len(parts.y)
-    k = round(n * printed.k / _trained(data))
+    k = round(n * printed.k / _TRAIN_ROWS[data])
     ranks: dict[Cell, tuple[int, int | None]] = {
         cell: {
             "average": (0, None),
@@ -103,19 +109,14 @@ def _measure_ours(
             yield cell, _robust_maximum(parts, loss, printed.C)
             continue
         theta, value = solved[cell]
-        is_constant = value > (1 - _ALIKE) * at_zero
+        is_constant = value > (1 - _SAME_MINIMUM) * at_zero
         error = parts.error(parts.majority() if is_constant else _predict(parts, theta))
         status = Status.CONSTANT_MODEL.name if is_constant else ""
         m, end = ranks[cell]
         yield cell, Measured({"error": error}, {"m": m, "k": end}, float(value), status=status)
 
 
-def _trained(data: str) -> int:
-    """Return how many rows the paper trains on: the printed k is a count of them."""
-    return {"monk": 216, "australian": 344, "phoneme": 2702, "titanic": 1100, "splice": 1587}[data]
-
-
-def _predict(parts: Parts, theta: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
+def _predict(parts: Parts, theta: FloatArray) -> IntArray:
     return np.where(parts.X_test @ theta[:-1] + theta[-1] > 0, 1, -1)
 
 
@@ -149,8 +150,8 @@ def _view(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
     ]
 
 
-def _page(records: list[dict[str, Any]], plan: Plan) -> str:
-    """Return what is drawn in words, and where each curve is lowest."""
+def _page(records: list[Record], plan: Plan) -> str:
+    """Return the page: what is drawn, and where each curve is lowest."""
     header = ["data set", "loss", "protocol", "lowest error", "at m / k", "AT_k", "average"]
     return fill_page(
         "fig-tendency",
@@ -161,7 +162,7 @@ def _page(records: list[dict[str, Any]], plan: Plan) -> str:
     )
 
 
-def _lowest(records: list[dict[str, Any]]) -> Iterator[list[str]]:
+def _lowest(records: list[Record]) -> Iterator[list[str]]:
     kinds = dict.fromkeys((r["dataset"], r["loss"], r["protocol"]) for r in records)
     for kind in kinds:
         own = [r for r in records if (r["dataset"], r["loss"], r["protocol"]) == kind]
@@ -173,9 +174,7 @@ def _lowest(records: list[dict[str, Any]]) -> Iterator[list[str]]:
             yield [*kind, *numbers, lines.get("AT_k", ""), lines.get("average", "")]
 
 
-def _figure(records: list[dict[str, Any]]) -> Figure:
-    from sorr.plots import need_matplotlib
-
+def _figure(records: list[Record]) -> Figure:
     plt = need_matplotlib("fig-tendency")
     data = [name for name in _DATA if any(r["dataset"] == name for r in records)]
     figure, axes = plt.subplots(
@@ -199,12 +198,12 @@ def _figure(records: list[dict[str, Any]]) -> Figure:
     return cast("Figure", figure)
 
 
-def _records(rows: list[Row]) -> list[dict[str, Any]]:
+def _records(rows: list[Row]) -> list[Record]:
     """Return the mean and its standard error over the splits of each point and line."""
-    held: dict[tuple[str, ...], list[Row]] = {}
+    groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         key = row["protocol"], row["dataset"], row["model"], row["setting"]
-        held.setdefault(key, []).append(row)
+        groups.setdefault(key, []).append(row)
     return [
         {
             "protocol": protocol,
@@ -217,7 +216,7 @@ def _records(rows: list[Row]) -> list[dict[str, Any]]:
             "splits": len(own),
             "constant": sum(row["status"] == Status.CONSTANT_MODEL.name for row in own),
         }
-        for (protocol, data, model, setting), own in held.items()
+        for (protocol, data, model, setting), own in groups.items()
     ]
 
 
@@ -225,10 +224,8 @@ def _standard_error(errors: list[float]) -> float:
     return float(np.std(errors, ddof=1) / np.sqrt(len(errors))) if len(errors) > 1 else np.nan
 
 
-def _panel(ax: Axes, records: list[dict[str, Any]]) -> None:
-    """Draw the curves of both protocols, and the others as lines across where they fit."""
-    from sorr.plots import tidy
-
+def _panel(ax: Axes, records: list[Record]) -> None:
+    """Draw the curves of both protocols, and the other losses as lines where they fit."""
     if not records:
         ax.set_axis_off()
         return
@@ -247,8 +244,8 @@ def _panel(ax: Axes, records: list[dict[str, Any]]) -> None:
     ax.set_ylim(bottom, top + 0.04 * (top - bottom))
 
 
-def _limits(records: list[dict[str, Any]]) -> tuple[float, float]:
-    """Return the errors to show: of constant models only those that are not far from the rest."""
+def _limits(records: list[Record]) -> tuple[float, float]:
+    """Return the range of errors to show. Constant models far from the rest are outside."""
     ends = [(r["error"], np.nan_to_num(r["standard_error"])) for r in records]
     low = min(error - spread for error, spread in ends)
     plain = [r["error"] for r in records if not r["constant"] and r["model"] != "maximum"]
@@ -258,10 +255,8 @@ def _limits(records: list[dict[str, Any]]) -> tuple[float, float]:
     return low - margin, max(near) + margin
 
 
-def _draw_curve(ax: Axes, protocol: str, points: list[dict[str, Any]], top: float) -> None:
-    """Draw the error against m, with a band of one standard error; arrows where it is higher."""
-    from sorr.plots import CLASS_COLOURS, KEPT
-
+def _draw_curve(ax: Axes, protocol: str, points: list[Record], top: float) -> None:
+    """Draw the error against m with a band of one standard error, and arrows where it is higher."""
     if not points:
         return
     colour, marker, style, name = {
@@ -278,9 +273,7 @@ def _draw_curve(ax: Axes, protocol: str, points: list[dict[str, Any]], top: floa
         ax.plot(high, np.full(len(high), top), "^", color=colour, markersize=5, label="higher")
 
 
-def _draw_lines(ax: Axes, records: list[dict[str, Any]]) -> None:
-    from sorr.plots import CLASS_COLOURS, INK
-
+def _draw_lines(ax: Axes, records: list[Record]) -> None:
     styles: dict[str, tuple[str, Any]] = {
         "average": (INK, (0, (5, 2))),
         "AT_k": (CLASS_COLOURS[1], (0, (1, 1))),

@@ -1,4 +1,9 @@
-"""Rows with label sets, and their parts by either protocol: half train, a quarter each the rest."""
+"""Label sets on three data sets, by our protocol and by the paper's.
+
+Half of the rows are for training, a quarter for choosing C, and a quarter for testing. Ours: each
+model is minimised for every candidate of C, and C is chosen on the validation rows. The paper's:
+the released loop with the printed settings.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +22,7 @@ from sorr.baselines import BinaryRelevance, PairwiseRanking
 from sorr.datasets import load_dataset
 from sorr.estimators import LabelSetClassifier, TopKMultilabelClassifier
 from sorr.experiments.experiment import Cell, Measured, seed_of
-from sorr.experiments.paper.released import Part, released_tkml
+from sorr.experiments.paper.released import Part, run_label_set_loop
 from sorr.experiments.published import MULTILABEL_SETTINGS, LoopSetting
 from sorr.losses import TopKSubset
 from sorr.metrics import average_precision, topk_multilabel_accuracy
@@ -41,18 +46,18 @@ __all__ = [
     "fit_path",
     "measure_ours",
     "measure_paper",
-    "number_of",
     "our_split",
     "paper_split",
+    "parse_k",
     "seed_of_split",
 ]
 
 SYNTHETIC = "synthetic"
-"""The name of a small set that is generated, for quick runs."""
+"""The name of a small generated set, for quick runs."""
 
 
 class Split(NamedTuple):
-    """What is learned from, what is chosen on, and what is only tested on."""
+    """Rows for training, for choosing C, and for testing."""
 
     train: Part
     validation: Part
@@ -75,9 +80,9 @@ def our_split(dataset: str, split: int) -> Split:
 
 
 def paper_split(dataset: str, split: int) -> Split:
-    """Return a random split as the released script draws it; its own is the first, of seed 1.
+    """Return a random split as the released script draws it. The first one is that of the script.
 
-    All columns go from -1 to 1 over all rows, before they are split.
+    All columns are scaled to -1 to 1 over all rows, before they are split.
     """
     X, Y = _rows_of(dataset)
     low, high = X.min(axis=0), X.max(axis=0)
@@ -89,7 +94,7 @@ def paper_split(dataset: str, split: int) -> Split:
 
 
 def seed_of_split(split: int) -> int:
-    """Return what the released script would draw a split from."""
+    """Return the seed of a split in the released script."""
     return split + 1
 
 
@@ -100,24 +105,24 @@ def _rows_of(dataset: str) -> Part:
             100, 8, n_classes=6, allow_unlabeled=False, random_state=0
         )
         return Part(X, Y > 0)
-    found = load_dataset(dataset)
-    return Part(found.data, found.target > 0)
+    bunch = load_dataset(dataset)
+    return Part(bunch.data, bunch.target > 0)
 
 
-# -- Who is compared on label sets: all linear, each with the same number of candidates for C ------
+# -- The models: all linear, each with the same number of candidates for C -------------------------
 
 
 PEER = "LR"
-"""What others are compared with."""
+"""The model that others are compared with."""
 SUM: Final = "subset+logistic"
 """The sum of two scores, each with its own C."""
 CANDIDATES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-"""What C is chosen from, for standardised columns."""
-_ROUND = 2.0  # width of the corners of that margin, as in TopKMultilabelClassifier
+"""The candidates for C, for standardised columns."""
+_CORNER_WIDTH = 2.0  # of the smoothed margin, as in TopKMultilabelClassifier
 
 
 class Path(NamedTuple):
-    """A fitted model for every candidate of C, and the processor time of all of them."""
+    """A fitted model for every candidate of C, and their processor time."""
 
     models: list[Any]
     seconds: float
@@ -126,7 +131,7 @@ class Path(NamedTuple):
 class Scorer(NamedTuple):
     """How to make a model for k labels, whether the fit depends on k, and a factor for C.
 
-    A sigmoid is a quarter as steep as the scores inside it: for the same ridge C is 16 times.
+    A sigmoid is a quarter as steep as the scores inside it, so its C is 16 times as large.
     """
 
     make: Callable[[int], Any]
@@ -134,9 +139,9 @@ class Scorer(NamedTuple):
     factor: float = 1.0
 
     def accuracy(self, model: Any, part: Part, k: int) -> float:
-        """Return the share of rows whose k labels are all true, or contain all that are."""
-        scores = model.set_params(k=k).decision_function(part.X)  # of label sets it depends on k
-        return topk_multilabel_accuracy(part.Y, scores, k=k)
+        """Return the share of rows whose k labels are all true, or contain all true ones."""
+        scores = model.set_params(k=k).decision_function(part.X)  # scores of label sets depend on k
+        return topk_multilabel_accuracy(part.y, scores, k=k)
 
     def precision(self, model: Any, part: Part) -> float:
         """Return the average precision."""
@@ -144,42 +149,43 @@ class Scorer(NamedTuple):
             scores = model.predict_set_proba(part.X) @ model.sets_
         else:
             scores = model.decision_function(part.X)
-        return average_precision(part.Y, scores)
+        return average_precision(part.y, scores)
 
 
 def fit_path(scorer: Scorer, k: int, train: Part, candidates: Sequence[float]) -> Path:
     """Fit every candidate.
 
-    Convex ones start where the last one ended. The others do not: going up, they stay in the poor
-    minima of a strong ridge; going down, tkml follows the scores to where they all tie.
+    Convex models start where the last one ended. The others do not. From small to large C they
+    would stay in the poor minima of a strong ridge; from large to small C, tkml would follow the
+    scores to where they all tie.
     """
-    begin = time.process_time()  # one thread: what others do meanwhile does not count
+    begin = time.process_time()  # one thread, so other processes do not count
     model = scorer.make(k)
     models = [copy.deepcopy(model.set_params(C=scorer.factor * C).fit(*train)) for C in candidates]
     return Path(models, time.process_time() - begin)
 
 
 def fit_margins(k: int, train: Part, candidates: Sequence[float]) -> list[Any]:
-    """Fit every candidate of the margin that logistic scores are added to, without them."""
-    loss = TopKSubset(k).smoothed(_ROUND)
-    objectives = [RankedRangeObjective(train.X, train.Y, loss, C=C) for C in candidates]
+    """Fit every candidate of the margin alone, without the logistic scores."""
+    loss = TopKSubset(k).smoothed(_CORNER_WIDTH)
+    objectives = [RankedRangeObjective(train.X, train.y, loss, C=C) for C in candidates]
     return [trim(objective, certify=False, random_state=0) for objective in objectives]
 
 
 def fit_both(k: int, C: float, C_logistic: float, train: Part) -> Any:
-    """Fit the sum of both scores where each has its own C."""
+    """Fit the sum of both scores, each with its own C."""
     return SCORERS[SUM].make(k).set_params(C=C, C_logistic=C_logistic).fit(*train)
 
 
-def best(found: Sequence[float]) -> int:
-    """Return the first of the largest: ties, which are common, go to the smallest C.
+def best(scores: Sequence[float]) -> int:
+    """Return the first of the largest scores. Ties, which are common, go to the smallest C.
 
     Examples
     --------
     >>> best([0.5, 0.7, 0.7])
     1
     """
-    return int(np.argmax(found))
+    return int(np.argmax(scores))
 
 
 SCORERS: Mapping[str, Scorer] = {
@@ -198,24 +204,26 @@ SCORERS: Mapping[str, Scorer] = {
 """The models by name."""
 
 
-# -- Label sets by our protocol: exact fits, with C chosen on validation rows ----------------------
+# -- Our protocol ----------------------------------------------------------------------------------
 
 
 class Outcome(NamedTuple):
-    """A model chosen for accuracy and one for average precision, both as shares of one.
+    """The results of a model: C chosen once for accuracy, once for average precision.
+
+    Accuracies and precisions are between 0 and 1.
 
     Attributes
     ----------
     accuracy, precision : float
         On the test rows.
     C, C_precision : float, or pair of float
-        What was chosen, on validation rows, for each; a pair for the sum of two scores.
+        The choices, made on validation rows. A pair for the sum of two scores.
     validation_accuracy, validation_precision : float
-        What it was chosen for.
+        The best values on validation rows.
     seconds : float
         The processor time of all candidates.
     model : estimator
-        The one that was chosen for accuracy.
+        The model that was chosen for accuracy.
     """
 
     accuracy: float
@@ -228,7 +236,7 @@ class Outcome(NamedTuple):
     model: Any
 
     def measured(self) -> Measured:
-        """Return it as what goes into a row, in per cent."""
+        """Return the values of a row, in per cent."""
         status = getattr(self.model, "status_", None)
         return Measured(
             {"accuracy": 100 * self.accuracy, "precision": 100 * self.precision},
@@ -245,14 +253,14 @@ class Outcome(NamedTuple):
 
 
 class Contest:
-    """Models on one split, each fitted once however often it is asked for.
+    """The models on one split. Each is fitted once, however often it is needed.
 
     Parameters
     ----------
     split : Split
     scorers : mapping of str to Scorer
     candidates : sequence of float
-        For C, from small to large.
+        Candidates for C, from small to large.
     """
 
     def __init__(
@@ -265,7 +273,7 @@ class Contest:
         self._paths: dict[tuple[str, int | None], Path] = {}
 
     def outcome(self, name: str, k: int) -> Outcome:
-        """Return what a model reaches with k labels."""
+        """Return the results of a model with k labels."""
         return self._sum_of_two(k) if name == SUM else self._single(name, k)
 
     def path(self, name: str, k: int) -> Path:
@@ -300,14 +308,14 @@ class Contest:
         )
 
     def _sum_of_two(self, k: int) -> Outcome:
-        """Choose C for each of the two scores by itself, then fit their sum."""
+        """Choose C for each of the two scores alone, then fit their sum."""
         scorer, (train, validation, test) = self.scorers[SUM], self.split
         begin = time.process_time()
         margins = fit_margins(k, train, self.candidates)
         raws = [validation.X @ fit.coef + fit.intercept for fit in margins]
         measures = partial(topk_multilabel_accuracy, k=k), average_precision
-        ours = [best([measure(validation.Y, raw) for raw in raws]) for measure in measures]
-        peers = [best(found) for found in self._on_validation(PEER, k)]
+        ours = [best([measure(validation.y, raw) for raw in raws]) for measure in measures]
+        peers = [best(scores) for scores in self._on_validation(PEER, k)]
         first, second = (
             (self.candidates[i], self.candidates[j]) for i, j in zip(ours, peers, strict=True)
         )
@@ -328,21 +336,21 @@ def measure_ours(cells: tuple[Cell, ...]) -> Iterator[tuple[Cell, Measured]]:
     """Yield accuracy and average precision of models on one split, whose setting is a k."""
     contest = Contest(our_split(cells[0].dataset, cells[0].split))
     for cell in cells:
-        yield cell, contest.outcome(cell.model, number_of(cell.setting)).measured()
+        yield cell, contest.outcome(cell.model, parse_k(cell.setting)).measured()
 
 
-def number_of(setting: str) -> int:
+def parse_k(setting: str) -> int:
     """Return the k of a setting.
 
     Examples
     --------
-    >>> number_of("k=3")
+    >>> parse_k("k=3")
     3
     """
     return int(setting.removeprefix("k="))
 
 
-# -- Label sets by the paper's protocol: the released loop with the printed settings ---------------
+# -- The paper's protocol --------------------------------------------------------------------------
 
 
 _SCORERS = {PEER: SCORERS[PEER], "LSEP": SCORERS["LSEP"]._replace(factor=1.0)}
@@ -355,28 +363,28 @@ def measure_paper(cells: tuple[Cell, ...]) -> Iterator[tuple[Cell, Measured]]:
     split = paper_split(cells[0].dataset, cells[0].split)
     contest = Contest(split, _SCORERS, _CANDIDATES)
     for cell in cells:
-        k = number_of(cell.setting)
+        k = parse_k(cell.setting)
         if cell.model == "tkml":
-            found = _tkml(split, k, _SETTINGS[cell.dataset])
+            result = _tkml(split, k, _SETTINGS[cell.dataset])
         else:
-            found = contest.outcome(cell.model, k).measured()
-        yield cell, found._replace(seed=seed_of_split(cell.split))
+            result = contest.outcome(cell.model, k).measured()
+        yield cell, result._replace(seed=seed_of_split(cell.split))
 
 
 def _tkml(split: Split, k: int, setting: LoopSetting) -> Measured:
-    found = released_tkml(split.train, split.validation, k, setting)
-    validation, test = split.validation, split.test
-    scores = found.scores(test.X)
-    precision = average_precision(validation.Y, found.scores(validation.X))
+    train, validation, test = split
+    result = run_label_set_loop(train, validation, k, setting)
+    scores = result.scores(test.X)
+    precision = average_precision(validation.y, result.scores(validation.X))
     return Measured(
         {
-            "accuracy": 100 * topk_multilabel_accuracy(test.Y, scores, k=k),
-            "precision": 100 * average_precision(test.Y, scores),
+            "accuracy": 100 * topk_multilabel_accuracy(test.y, scores, k=k),
+            "precision": 100 * average_precision(test.y, scores),
         },
         {
             "C": setting.C,
-            "validation_accuracy": 100 * found.accuracy,
+            "validation_accuracy": 100 * result.accuracy,
             "validation_precision": 100 * precision,
-            "outer_steps_repeated": found.repeated,
+            "outer_steps_repeated": result.repeated,
         },
     )

@@ -1,7 +1,7 @@
-"""What minimises in the limit of many rows: at a point for fixed thresholds, and over a few points.
+"""Minimisers in the limit of many rows: at one point for fixed thresholds, and over a few points.
 
 Losses are scaled to one at a margin of zero, as in the proof of Theorem 2 of the paper, so that
-thresholds mean the same for all of them. Everything is found in closed form or by enumeration.
+thresholds mean the same for all losses. All minima are found in closed form or by enumeration.
 """
 
 from __future__ import annotations
@@ -20,51 +20,48 @@ from sorr.ranked import Mass, Thresholds, thresholds, truncate
 
 __all__ = [
     "LOSSES",
-    "PointMinimum",
     "Population",
-    "PopulationMinimum",
-    "expected_loss",
     "point_minimum",
     "population_minimum",
     "scaled_loss",
 ]
 
 LOSSES = ("logistic", "hinge")
-"""Those of the paper, convex and falling at zero."""
+"""The losses of the paper, convex and decreasing at zero."""
 
-_SAME = 1e-12  # what differs by less is the same minimum
+_SAME = 1e-12  # minima that differ by less are the same
 
 
 def scaled_loss(loss: str, margin: npt.ArrayLike) -> FloatArray:
-    """Return a loss of margins, which may be infinite, scaled to one at zero."""
+    """Return the loss of margins, scaled to one at zero. Margins may be infinite."""
     z = np.asarray(margin, dtype=np.float64)
     at = get_loss(loss).value(np.ones(z.size + 1), np.append(z.ravel(), 0.0))
     return np.asarray(at[:-1] / at[-1]).reshape(z.shape)
 
 
 def _margin_of(loss: str, level: float) -> float:
-    """Return the smallest margin of which the loss is at most `level`."""
+    """Return the smallest margin whose loss is at most `level`."""
     if loss == "hinge":
         return 1 - level
     return math.inf if level == 0 else -math.log(math.expm1(level * math.log(2)))
 
 
-# -- one point, thresholds that are given ----------------------------------------------------------
+# -- One point, for given thresholds ---------------------------------------------------------------
 
 
 class PointMinimum(NamedTuple):
-    """What minimises the loss at a point, thresholds being given.
+    """The minimum of the expected loss at a point, for given thresholds.
 
     Attributes
     ----------
     low, high : float
-        The smallest and the largest minimiser. Infinite if it is flat up to there, or, if both
-        are, where the infimum is approached and not reached.
+        The smallest and the largest minimiser. One is infinite if the loss is flat up to there.
+        Both are infinite if the infimum is approached but not reached.
     infimum : float
     excess : float
-        By how much the infimum over zero and the predictions of the wrong sign is above: positive
-        if and only if all minimisers, and all that tends to the infimum, have the sign of Bayes'
-        rule. At probability one half, where there is no wrong sign, NaN.
+        How far the infimum over zero and the predictions of the wrong sign is above `infimum`. It
+        is positive if and only if all minimisers, and all sequences that tend to the infimum, have
+        the sign of Bayes' rule. NaN at probability one half, where there is no wrong sign.
     """
 
     low: float
@@ -74,26 +71,22 @@ class PointMinimum(NamedTuple):
 
 
 def point_minimum(loss: str, cuts: Thresholds, eta: float) -> PointMinimum:
-    r"""Return what minimises the expected loss at a point, for fixed thresholds.
+    r"""Return the minimum of the expected loss at a point, for given thresholds.
 
     .. math:: \eta g(s(t)) + (1 - \eta) g(s(-t)), \qquad
         g(s) = [s - \lambda]_+ - [s - \hat\lambda]_+
 
-    Between the corners of both terms each of them is constant, or decreasing or increasing and
-    convex. The minimum is at a corner, at infinity, or where the slopes of both terms cancel: of
-    the logistic loss at the log-odds.
+    Between the corners of both terms, each term is constant, or monotone and convex. So the minimum
+    is at a corner, at infinity, or where the slopes of both terms cancel. For the logistic loss
+    that is at the log-odds.
 
     Parameters
     ----------
     loss : {"logistic", "hinge"}
     cuts : Thresholds
-        Of which the upper one may be infinite.
+        The upper one may be infinite.
     eta : float
         The probability of the positive class, strictly between 0 and 1.
-
-    Returns
-    -------
-    PointMinimum
 
     Examples
     --------
@@ -118,24 +111,24 @@ def point_minimum(loss: str, cuts: Thresholds, eta: float) -> PointMinimum:
 
 
 def expected_loss(loss: str, cuts: Thresholds, eta: float, points: npt.ArrayLike) -> FloatArray:
-    """Return the expected loss of predictions at a point, for fixed thresholds."""
+    """Return the expected loss of predictions at a point, for given thresholds."""
     t = np.asarray(points, dtype=np.float64)
     right, wrong = (truncate(scaled_loss(loss, z), *cuts) for z in (t, -t))
     return np.asarray(eta * right + (1 - eta) * wrong)
 
 
-# -- a few points, the ranks being given -----------------------------------------------------------
+# -- A few points, for given ranks -----------------------------------------------------------------
 
 
 class Population(NamedTuple):
-    """A distribution over a few points: the mass of either class at each, in whole numbers."""
+    """A distribution over a few points: the mass of each class at each point, in whole numbers."""
 
     positive: tuple[int, ...]
     negative: tuple[int, ...]
 
     @property
     def total(self) -> int:
-        """The mass of all."""
+        """The total mass."""
         return sum(self.positive) + sum(self.negative)
 
     @property
@@ -155,19 +148,20 @@ class Population(NamedTuple):
 
 
 class PopulationMinimum(NamedTuple):
-    """What minimises the ranked range of a population.
+    """The minimum of the ranked range of a population.
 
     Attributes
     ----------
     predictions : tuple of float
         A minimiser: the raw prediction at each point. Infinite where the infimum is not reached.
-        Of several, one that agrees with Bayes' rule where that is possible.
+        If there are several, one that agrees best with Bayes' rule.
     infimum : float
-        The average over the ranks that are kept.
+        The average over the kept ranks.
     cuts : Thresholds
         The losses at both ends.
     excess : tuple of float
-        By how much the infimum is above, over all predictions that are zero or wrong at a point.
+        For each point, how far the infimum over all predictions that are zero or wrong there is
+        above `infimum`.
     """
 
     predictions: tuple[float, ...]
@@ -177,24 +171,20 @@ class PopulationMinimum(NamedTuple):
 
 
 def population_minimum(loss: str, population: Population, m: int, k: int) -> PopulationMinimum:
-    """Return what minimises the ranked range over all predictions at the points of a population.
+    """Return the minimum of the ranked range over all predictions at the points of a population.
 
-    For each choice of sides to predict, and each order of the points by how far from zero their
-    predictions are, the order of the losses is known: those of the other side first, the farthest
-    leading, then those of the side that is predicted. A sum of convex functions of one prediction
-    each is left, minimised in closed form with neighbours pooled that are out of order. Both kinds
-    of choices are enumerated: the minimum is global.
+    Choose a side for each point, and an order of the points by their distance from zero. Then the
+    order of the losses is known: first those of the other side, the farthest point first, then
+    those of the predicted side. What remains is a sum of convex functions of one prediction each.
+    It is minimised in closed form, and neighbours that are out of order are pooled. All sides and
+    orders are enumerated, so the minimum is global.
 
     Parameters
     ----------
     loss : {"logistic", "hinge"}
     population : Population
     m, k : int
-        The mass to drop from the top, and down to which to keep.
-
-    Returns
-    -------
-    PopulationMinimum
+        The mass to drop from the top, and the mass down to which losses count.
 
     Examples
     --------
@@ -204,7 +194,7 @@ def population_minimum(loss: str, population: Population, m: int, k: int) -> Pop
     (0.0,)
     """
     best = {
-        sides: min(_on_sides(loss, population, sides, m, k), key=lambda found: found[0])
+        sides: min(_on_sides(loss, population, sides, m, k), key=lambda minimum: minimum[0])
         for sides in product((1, -1), repeat=len(population.etas))
     }
     infimum = min(value for value, _ in best.values())
@@ -229,7 +219,7 @@ def population_minimum(loss: str, population: Population, m: int, k: int) -> Pop
 def _on_sides(
     loss: str, population: Population, sides: Sequence[int], m: int, k: int
 ) -> Iterator[tuple[float, tuple[float, ...]]]:
-    """Yield the minimum and the distances from zero, for each order of these."""
+    """Yield the minimum and the distances from zero, for each order of the points."""
     pairs = zip(sides, population.positive, population.negative, strict=True)
     masses = [(p, n) if side == 1 else (n, p) for side, p, n in pairs]
     for order in permutations(range(len(sides))):
@@ -247,7 +237,7 @@ def _on_sides(
 
 
 def _pooled(loss: str, against: Sequence[int], agreeing: Sequence[int]) -> list[float]:
-    """Return the distances from zero, in rising order, that minimise the sum of their losses."""
+    """Return the distances from zero, in increasing order, that minimise the sum of the losses."""
     blocks: list[tuple[float, int, int, int]] = []
     for low, high in zip(against, agreeing, strict=True):
         block = (_balance(loss, low, high), low, high, 1)
@@ -262,7 +252,7 @@ def _pooled(loss: str, against: Sequence[int], agreeing: Sequence[int]) -> list[
 def _balance(loss: str, against: int, agreeing: int) -> float:
     """Return the largest t >= 0 that minimises ``against * s(-t) + agreeing * s(t)``.
 
-    Past the corner of the hinge nothing is gained: it is not left.
+    For the hinge loss it stays at the corner, since nothing is gained past it.
     """
     if loss == "hinge":
         return 1.0 if agreeing >= against else 0.0

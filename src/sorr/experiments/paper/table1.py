@@ -17,7 +17,7 @@ __all__ = ["EXPERIMENT"]
 
 _LINES = ("maximum", "robust maximum", "average", TUNED, "AT_k", "AoRR", CONFIRMED)
 _MODELS = {"paper": ("maximum", "average", "AT_k", "AoRR"), "ours": _LINES}
-# About how many seconds a split takes: ours, by the paper's protocol.
+# About how many seconds a split takes: ours, and by the paper's protocol.
 _COST = {
     "monk": (20, 2),
     "australian": (25, 2),
@@ -41,7 +41,7 @@ def _tasks(plan: Plan) -> list[Task]:
 
 
 def _problems(plan: Plan) -> list[tuple[str, str]]:
-    """Return the data sets and losses; quickly, those that need no file."""
+    """Return the data sets and losses. A quick run takes data sets that need no file."""
     data = ("monk", "titanic") if plan.quick else tuple(AGGREGATES)
     return [(name, loss) for name in data for loss in AGGREGATES[name]]
 
@@ -54,7 +54,7 @@ def _lines(plan: Plan) -> Iterator[Line]:
 
 
 def _notes(records: Sequence[dict[str, Any]]) -> list[str]:
-    """Return how much is gained over the average loss, and what is known of what is not reached."""
+    """Return the gains over the average loss, and what is known about numbers not reached."""
     notes = []
     for model in ("AoRR", CONFIRMED):
         gains = [r["ours_minus_average"] for r in records if r["model"] == model]

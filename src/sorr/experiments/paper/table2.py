@@ -1,4 +1,4 @@
-"""Table 2: how often the k best labels are right, on three data sets of label sets."""
+"""Table 2, how often the k best labels are right, and the table of average precision."""
 
 from __future__ import annotations
 
@@ -16,18 +16,13 @@ from sorr.experiments.rows import Row
 from sorr.experiments.tables import Line, Table, read_notes
 
 __all__ = [
-    "AP_EXPERIMENT",
     "EXPERIMENT",
-    "TABLE",
-    "data_sets",
-    "out_of_reach",
-    "released_gap",
-    "settings",
+    "PRECISION",
 ]
 
 _KS = (1, 2, 3, 4, 5)
-_PRINTED_SPLITS = 10  # with fewer of ours, nothing is said of a data set
-# About how many seconds a split takes: ours, LR and LSEP of the paper's, and its loop for one k.
+_PRINTED_SPLITS = 10  # with fewer of ours, a data set has no notes
+# About how many seconds a split takes: ours; LR and LSEP of the paper's; its loop for one k.
 _COSTS = {
     "emotions": (15, 4, 4),
     "scene": (40, 25, 30),
@@ -36,13 +31,13 @@ _COSTS = {
 }
 
 
-def data_sets(plan: Plan) -> tuple[str, ...]:
-    """Return the paper's data sets; quickly, one that needs no file."""
+def _data_sets(plan: Plan) -> tuple[str, ...]:
+    """Return the paper's data sets. A quick run takes one that needs no file."""
     return (SYNTHETIC,) if plan.quick else tuple(published.MULTILABEL)
 
 
-def settings(plan: Plan) -> list[str]:
-    """Return the numbers of labels that are predicted, as they stand in cells."""
+def _settings(plan: Plan) -> list[str]:
+    """Return the numbers of predicted labels, as the cells have them."""
     return [f"k={k}" for k in (_KS[:2] if plan.quick else _KS)]
 
 
@@ -50,13 +45,13 @@ def _tasks(plan: Plan) -> list[Task]:
     return [
         task
         for split in range(plan.splits)
-        for data in data_sets(plan)
+        for data in _data_sets(plan)
         for task in _tasks_of(plan, data, split)
     ]
 
 
 def _tasks_of(plan: Plan, data: str, split: int) -> Iterator[Task]:
-    """Yield what is measured on a split: the loop by itself for each k, since it takes longest."""
+    """Yield the tasks of a split. The loop, which takes longest, has a task for each k."""
     ours, peers, loop = _COSTS[data]
     if "paper" in plan.protocols:
         yield Task(measure_paper, _cells(plan, "paper", data, (PEER, "LSEP"), split), peers)
@@ -69,13 +64,13 @@ def _tasks_of(plan: Plan, data: str, split: int) -> Iterator[Task]:
 def _cells(
     plan: Plan, protocol: str, data: str, models: Sequence[str], split: int
 ) -> tuple[Cell, ...]:
-    pairs = [(model, setting) for model in models for setting in settings(plan)]
+    pairs = [(model, setting) for model in models for setting in _settings(plan)]
     return tuple(Cell(protocol, data, *pair, split) for pair in pairs)
 
 
 def _lines(plan: Plan) -> Iterator[Line]:
-    for data in data_sets(plan):
-        for i, setting in enumerate(settings(plan)):
+    for data in _data_sets(plan):
+        for i, setting in enumerate(_settings(plan)):
             for model in SCORERS:
                 printed = published.MULTILABEL.get(data, {}).get(model)
                 yield Line(data, setting, model, *(printed[i] if printed else ()))
@@ -83,17 +78,17 @@ def _lines(plan: Plan) -> Iterator[Line]:
 
 def _notes(records: Sequence[dict[str, Any]]) -> list[str]:
     known = read_notes("table2-notes")
-    whole = {record["dataset"] for record in records if record["ours_splits"] >= _PRINTED_SPLITS}
+    complete = {r["dataset"] for r in records if r["ours_splits"] >= _PRINTED_SPLITS}
     return [
         *known.pop("protocols"),
-        *released_gap(records),
-        *out_of_reach(records),
-        *(note for data, notes in known.items() if data in whole for note in notes),
+        *_released_gap(records),
+        *_out_of_reach(records),
+        *(note for data, notes in known.items() if data in complete for note in notes),
     ]
 
 
-def released_gap(records: Sequence[dict[str, Any]]) -> list[str]:
-    """Say how far the released loop is from what was printed."""
+def _released_gap(records: Sequence[dict[str, Any]]) -> list[str]:
+    """Say how far the released loop is from the printed numbers."""
     gaps = [
         r["paper_minus_printed"]
         for r in records
@@ -107,32 +102,32 @@ def released_gap(records: Sequence[dict[str, Any]]) -> list[str]:
     ]
 
 
-def out_of_reach(
+def _out_of_reach(
     records: Sequence[dict[str, Any]], alike: Sequence[str] = ("dataset", "setting")
 ) -> list[str]:
-    """List the printed cells that are above all of ours that can be compared to them."""
-    found = []
+    """List the printed cells that are above all comparable ones of ours."""
+    cells = []
     for place in dict.fromkeys(tuple(r[name] for name in alike) for r in records):
-        here = [r for r in records if tuple(r[name] for name in alike) == place]
-        ours = [r for r in here if not np.isnan(r["ours"])]
-        printed = [r for r in here if r["printed"] is not None]
+        group = [r for r in records if tuple(r[name] for name in alike) == place]
+        ours = [r for r in group if not np.isnan(r["ours"])]
+        printed = [r for r in group if r["printed"] is not None]
         if ours and printed:
             top = max(printed, key=lambda r: float(r["printed"]))
             best = max(ours, key=lambda r: float(r["ours"]))
             if round(best["ours"], 2) < top["printed"]:
-                found.append(
+                cells.append(
                     f"{' '.join(place)} ({top['model']} {top['printed']:.2f}, at most "
                     f"{best['ours']:.2f} by {best['model']})"
                 )
-    if not found:
+    if not cells:
         return []
     return [
         f"Printed, and reached by no model of ours, even if the best is picked after the fact: "
-        f"{'; '.join(found)}."
+        f"{'; '.join(cells)}."
     ]
 
 
-TABLE = Table(
+_TABLE = Table(
     name="table2",
     title="Table 2: top-k multi-label accuracy",
     lines=_lines,
@@ -148,63 +143,63 @@ EXPERIMENT = Experiment(
     title="top-k multi-label accuracy on Emotions, Scene and Yeast",
     measures=("accuracy", "precision"),
     tasks=_tasks,
-    view=TABLE.write,
+    view=_TABLE.write,
 )
 
 
-# -- Average precision on the data sets of Table 2, from the same fits: it shares the rows ---------
+# -- Average precision, from the rows of Table 2 ---------------------------------------------------
 
 
 _CHOSEN = "chosen"
 
 
 def _view(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
-    return AP_TABLE.write([*rows, *_choose_k(rows, plan)], plan, folder)
+    return _PRECISION_TABLE.write([*rows, *_choose_k(rows, plan)], plan, folder)
 
 
 def _choose_k(rows: Sequence[Row], plan: Plan) -> list[Row]:
-    """Return for each model and split the row of the k whose validation precision is highest.
+    """Return for each model and split the row of the k with the highest validation precision.
 
-    It takes all k that are wanted; ties go to the smallest. Models that do not depend on k have
-    the same precision in each row.
+    A split counts when all k were measured. Ties go to the smallest k. Models that do not depend on
+    k have the same precision in each row.
     """
     groups: dict[tuple[Any, ...], dict[str, Row]] = {}
     for row in rows:
         key = row["protocol"], row["dataset"], row["model"], row["split"]
         groups.setdefault(key, {})[row["setting"]] = row
-    wanted = settings(plan)
-    found = []
+    wanted = _settings(plan)
+    best_rows = []
     for group in groups.values():
         if all(setting in group for setting in wanted):
             ranked = [group[setting] for setting in wanted]
             best = max(ranked, key=lambda row: float(row["chosen"]["validation_precision"]))
-            found.append({**best, "setting": _CHOSEN})
-    return found
+            best_rows.append({**best, "setting": _CHOSEN})
+    return best_rows
 
 
 def _precision_lines(plan: Plan) -> Iterator[Line]:
-    for data in data_sets(plan):
+    for data in _data_sets(plan):
         printed = published.AVERAGE_PRECISION.get(data, {})
         for model, scorer in SCORERS.items():
             label = "" if scorer.follows_k else "any"
             yield Line(data, _CHOSEN, model, printed.get(model), label=label)
             if model == "tkml":
-                yield from (Line(data, setting, model) for setting in settings(plan))
+                yield from (Line(data, setting, model) for setting in _settings(plan))
 
 
 def _precision_notes(records: Sequence[dict[str, Any]]) -> list[str]:
     fixed = read_notes("table-ap-notes")
     return [
         *fixed["protocols"],
-        *released_gap(records),
+        *_released_gap(records),
         *_stronger_peer(records),
-        *out_of_reach(records, ["dataset"]),
+        *_out_of_reach(records, ["dataset"]),
         *fixed["known"],
     ]
 
 
 def _stronger_peer(records: Sequence[dict[str, Any]]) -> list[str]:
-    """Say how far LR is above what was printed of it."""
+    """Say how far LR is above its printed numbers."""
     gaps = [
         f"{r['ours_minus_printed']:+.2f} on {r['dataset']}"
         for r in records
@@ -218,8 +213,8 @@ def _stronger_peer(records: Sequence[dict[str, Any]]) -> list[str]:
     ]
 
 
-AP_TABLE = replace(
-    TABLE,
+_PRECISION_TABLE = replace(
+    _TABLE,
     name="table-ap",
     title="Average precision",
     lines=_precision_lines,
@@ -227,7 +222,7 @@ AP_TABLE = replace(
     notes=_precision_notes,
 )
 
-AP_EXPERIMENT = replace(
+PRECISION = replace(
     EXPERIMENT,
     name="table-ap",
     title="average precision on Emotions, Scene and Yeast, from the fits of table2",

@@ -1,4 +1,4 @@
-"""Table 3: top-1 to top-5 accuracy on MNIST, where a share of five digits is labelled as others."""
+"""Table 3: top-1 to top-5 accuracy on MNIST with wrong labels."""
 
 from __future__ import annotations
 
@@ -44,14 +44,32 @@ from sorr.experiments.tables import (
 
 __all__ = ["CLEAN", "EXPERIMENT", "NOISES", "label_of", "page"]
 
+NOISES = tuple(MNIST)
+"""Per cent of the labels of five digits that are wrong."""
+CLEAN = 0
+
+Record = Mapping[str, Any]
+_Held = dict[tuple[str, str], Record]
+# Lines of a table in their order: the text in front, a model, and which of its numbers.
+_TABLE_LINES = (
+    ("SVM_alpha", "top-1 SVM", "printed"),
+    (RANKED, RANKED, "paper"),
+    ("top-1 SVM", "top-1 SVM", "paper"),
+    ("tkml", "tkml", "printed"),
+    ("tkml", "tkml", "paper"),
+    *((model, model, "ours") for model in (PEER, "top-1 SVM", "top-2 SVM", "tkml", TRIMMED)),
+    (f"{ORACLE} (oracle)", ORACLE, "ours"),
+)
+_PROTOCOLS = {"printed": "printed", "paper": "paper's protocol", "ours": "ours"}
+_HEADER = ("model", "by", *(f"top-{k}" for k in TOPS), f"top-1 - {PEER}")
 _LINES = tuple(dict.fromkeys((*RELEASED, *OUR_MODELS)))
 _PRINTED = {"top-1 SVM": "top-k SVM", RANKED: "top-k SVM", "tkml": "tkml"}
-# About how many seconds a run takes: models of ours, the loop without and with outer steps.
+# About how many seconds a run takes: our models, the loop without and with outer steps.
 _COSTS = {"mnist": (75, 20, 220), SMALL: (4, 0.3, 0.5)}
 
 
 def _data_set(plan: Plan) -> str:
-    """Return the name of the data: MNIST, or quickly, digits that need no file."""
+    """Return the name of the data. A quick run takes digits that need no file."""
     return SMALL if plan.quick else "mnist"
 
 
@@ -67,7 +85,7 @@ def _tasks(plan: Plan) -> list[Task]:
 
 
 def _tasks_of(plan: Plan, data: str, setting: str, run: int) -> Iterator[Task]:
-    """Yield what is measured on one draw of flips: the long loop by itself."""
+    """Yield the tasks of one draw of wrong labels. The long loop has a task of its own."""
     ours, svm, loop = _COSTS[data]
     if "paper" in plan.protocols:
         short = tuple(model for model in RELEASED if model != "tkml")
@@ -78,7 +96,7 @@ def _tasks_of(plan: Plan, data: str, setting: str, run: int) -> Iterator[Task]:
 
 
 def _ceiling(plan: Plan, data: str) -> Iterator[Task]:
-    """Yield a fit to the right labels: once, since there is nothing to draw."""
+    """Yield the fit to the right labels. One is enough, since nothing is drawn."""
     if "ours" in plan.protocols:
         cost = _COSTS[data][0] / len(OUR_MODELS)
         yield Task(measure_ours, _cells("ours", data, (PEER,), setting_of(CLEAN), 0), cost)
@@ -103,7 +121,7 @@ def _lines(plan: Plan) -> Iterator[Line]:
 
 
 def _printed(data: str, noise: int, model: str, k: int) -> tuple[float | None, float | None]:
-    """Return a printed mean and its standard deviation, if there are."""
+    """Return a printed mean and its standard deviation, or None for both."""
     if data == SMALL or model not in _PRINTED:
         return None, None
     return MNIST[noise][_PRINTED[model]][k - 1]
@@ -121,7 +139,7 @@ _TABLE = Table(
 
 
 def _view(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
-    """Write a table for each share of wrong labels; the records of all are as in other tables."""
+    """Write a table for each share of wrong labels, and one CSV file."""
     records = _TABLE.records(rows, plan)
     if not records:
         return []
@@ -141,39 +159,20 @@ EXPERIMENT = Experiment(
 )
 
 
-# -- Accuracies of digits as a page: a table for each share of wrong labels, and what it says ------
-
-
-NOISES = tuple(MNIST)
-"""Per cent of the labels of five digits that are wrong."""
-CLEAN = 0
-
-Record = Mapping[str, Any]
-_Held = dict[tuple[str, str], Record]
-# Lines of a table in their order: what stands in front, a model, and which of its numbers.
-_CHECKED_LINES = (
-    ("SVM_alpha", "top-1 SVM", "printed"),
-    (RANKED, RANKED, "paper"),
-    ("top-1 SVM", "top-1 SVM", "paper"),
-    ("tkml", "tkml", "printed"),
-    ("tkml", "tkml", "paper"),
-    *((model, model, "ours") for model in (PEER, "top-1 SVM", "top-2 SVM", "tkml", TRIMMED)),
-    (f"{ORACLE} (oracle)", ORACLE, "ours"),
-)
-_PROTOCOLS = {"printed": "printed", "paper": "paper's protocol", "ours": "ours"}
+# -- The page: a table for each share of wrong labels, and notes -----------------------------------
 
 
 def label_of(noise: int, k: int) -> str:
-    """Return what stands in the records for a share of wrong labels and a number of guesses."""
+    """Return the setting of the records for a share of wrong labels and a number of guesses."""
     return f"{setting_of(noise)} top-{k}"
 
 
 def page(records: Sequence[Record], plan: Plan) -> str:
-    """Return the page of all records that are there."""
+    """Return the page of the records."""
     held: _Held = {(record["setting"], record["model"]): record for record in records}
     tables = []
     for noise in NOISES:
-        lines = _checked_lines(held, noise)
+        lines = _table_lines(held, noise)
         if lines:
             tables += [f"## {noise} % of the labels of 2, 3, 5, 6 and 7 are wrong\n"]
             tables += [markdown(_HEADER, lines)]
@@ -192,17 +191,14 @@ def page(records: Sequence[Record], plan: Plan) -> str:
     )
 
 
-_HEADER = ("model", "by", *(f"top-{k}" for k in TOPS), f"top-1 - {PEER}")
-
-
-def _checked_lines(held: _Held, noise: int) -> list[list[str]]:
-    """Return the lines that there is something for, and the ceiling below them."""
+def _table_lines(held: _Held, noise: int) -> list[list[str]]:
+    """Return the lines that have numbers, and the ceiling below them."""
     lines = []
-    for name, model, column in _CHECKED_LINES:
-        found = [held.get((label_of(noise, k), model), {}) for k in TOPS]
-        cells = [_cell(record, column) for record in found]
+    for name, model, column in _TABLE_LINES:
+        by_top = [held.get((label_of(noise, k), model), {}) for k in TOPS]
+        cells = [_cell(record, column) for record in by_top]
         if any(cells):
-            lines.append([name, _PROTOCOLS[column], *cells, _gain(found[0], column, model)])
+            lines.append([name, _PROTOCOLS[column], *cells, _gain(by_top[0], column, model)])
     clean = [_cell(held.get((label_of(CLEAN, k), PEER), {}), "ours") for k in TOPS]
     if lines and any(clean):
         lines.append([f"{PEER} on right labels (ceiling)", _PROTOCOLS["ours"], *clean, ""])
@@ -223,9 +219,6 @@ def _gain(record: Record, column: str, model: str) -> str:
     return format_gain(record.get(name, math.nan), record.get(f"{name}_error", math.nan))
 
 
-# -- what to read there ----------------------------------------------------------------------------
-
-
 def _notes(held: _Held) -> list[str]:
     is_printed = any(record["printed"] is not None for record in held.values())
     fixed = read_notes("table3-notes")
@@ -241,17 +234,17 @@ def _notes(held: _Held) -> list[str]:
 
 def _gains(held: _Held) -> Iterator[str]:
     """Say how far the trimmed model is above the plain one."""
-    found = [
+    gains = [
         f"{_gain(record, 'ours', TRIMMED)} with {noise} % wrong"
         for noise in NOISES
         if (record := held.get((label_of(noise, 1), TRIMMED)))
     ]
-    if found:
-        yield f"Top-1 of {TRIMMED}, minus {PEER}: {', '.join(found)} (aim: at least +2)."
+    if gains:
+        yield f"Top-1 of {TRIMMED}, minus {PEER}: {', '.join(gains)} (aim: at least +2)."
 
 
 def _above_printed(held: _Held) -> Iterator[str]:
-    """Say how the trimmed model compares with the printed figures of the paper's."""
+    """Compare the trimmed model with the printed tkml."""
     gaps = [gap for noise in NOISES for gap in _gaps_to_tkml(held, TRIMMED, noise, TOPS)]
     if gaps:
         reached = sum(round(gap, 2) >= 0 for gap in gaps)
@@ -263,17 +256,17 @@ def _above_printed(held: _Held) -> Iterator[str]:
 
 
 def _peer_above_printed(held: _Held) -> Iterator[str]:
-    found = [
+    gaps = [
         f"{gap:+.2f} with {noise} % wrong"
         for noise in NOISES
         for gap in _gaps_to_tkml(held, PEER, noise, (1,))
     ]
-    if found:
-        yield f"Top-1 of plain {PEER}, minus the printed tkml: {', '.join(found)}."
+    if gaps:
+        yield f"Top-1 of plain {PEER}, minus the printed tkml: {', '.join(gaps)}."
 
 
 def _gaps_to_tkml(held: _Held, model: str, noise: int, tops: Sequence[int]) -> Iterator[float]:
-    """Yield how far ours is above what is printed of tkml."""
+    """Yield how far ours is above the printed tkml."""
     for k in tops:
         own, tkml = (held.get((label_of(noise, k), name), {}) for name in (model, "tkml"))
         if tkml.get("printed") is not None and not math.isnan(own.get("ours", math.nan)):
@@ -281,10 +274,10 @@ def _gaps_to_tkml(held: _Held, model: str, noise: int, tops: Sequence[int]) -> I
 
 
 def _released(held: _Held) -> Iterator[str]:
-    """Say how far the released loop is from what is printed."""
+    """Say how far the released loop is from the printed numbers."""
     for name, model in (("tkml", "tkml"), ("SVM_alpha", RANKED)):
-        found = [held.get((label_of(noise, k), model), {}) for noise in NOISES for k in TOPS]
-        gaps = [record.get("paper_minus_printed", math.nan) for record in found]
+        records = (held.get((label_of(noise, k), model), {}) for noise in NOISES for k in TOPS)
+        gaps = (record.get("paper_minus_printed", math.nan) for record in records)
         known = [gap for gap in gaps if not math.isnan(gap)]
         if known:
             yield (

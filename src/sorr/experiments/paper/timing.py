@@ -1,4 +1,4 @@
-"""The appendix on time: what outer and inner steps cost, and how that grows with the rows."""
+"""The appendix on time: the cost of outer and inner steps, and how it grows with the rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 from sorr._files import write_atomically
 from sorr.experiments.experiment import Cell, Experiment, Measured, Plan, Task, seed_of
 from sorr.experiments.rows import Row
-from sorr.experiments.tables import fill_page, markdown, write_csv, write_figure
+from sorr.experiments.tables import QUICK, fill_page, markdown, write_csv, write_figure
 from sorr.objectives import RankedRangeObjective
 from sorr.plots import CLASS_COLOURS, INK, KEPT, need_matplotlib, tidy
 from sorr.solvers import Solution, dca, trim
@@ -24,23 +24,36 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["EXPERIMENT", "StepCost", "growth", "problem", "split_steps"]
+__all__ = ["EXPERIMENT"]
 
 _SIZES, _QUICK_SIZES = (1_000, 10_000, 100_000, 1_000_000), (1_000, 10_000)
 _FEATURES, _ROUNDS = 20, 3
 _OUTER, _INNER, _FULL_INNER = 10, 1000, 5
 _MODELS = ("dca stochastic", "dca deterministic", "trim")
+_COSTS = {
+    ("dca stochastic", "outer"): "outer step, apart from inner ones",
+    ("dca stochastic", "inner"): "inner step, on one row",
+    ("dca deterministic", "outer"): "outer step, inner ones included",
+    ("dca deterministic", "reading"): "reading of all rows",
+    ("trim", "reading"): "reading of all rows",
+    ("dca stochastic", "whole"): "whole run",
+    ("dca deterministic", "whole"): "whole run",
+    ("trim", "whole"): "whole run, certified",
+}
+
+Record = dict[str, Any]
+Curve = tuple[list[int], list[float]]
 
 
 class StepCost(NamedTuple):
-    """What steps cost, in seconds: an outer one apart from its inner ones, and one of these."""
+    """The cost in seconds of an outer step without its inner steps, and of an inner step."""
 
     outer: float
     inner: float
 
 
 def problem(n: int) -> RankedRangeObjective:
-    """Return a ranked range of generated rows: a tenth is dropped, a fifth is left aside."""
+    """Return a ranked range of generated rows: a tenth is dropped, the easiest fifth left out."""
     rng = np.random.default_rng(seed_of("time", n))
     X = rng.standard_normal((n, _FEATURES))
     raw = X @ rng.standard_normal(_FEATURES) + rng.standard_normal(n)
@@ -50,14 +63,14 @@ def problem(n: int) -> RankedRangeObjective:
 
 
 def split_steps(one: Sequence[float], many: Sequence[float], inner_steps: int) -> StepCost:
-    """Return the lowest cost of an outer step by itself, and the cost of an inner step.
+    """Return the lowest cost of an outer step without inner steps, and that of an inner step.
 
     Parameters
     ----------
     one, many : sequence of float
-        The times at which outer steps began and ended, of one inner step each and of many.
+        The times at which outer steps began and ended, with one inner step each and with many.
     inner_steps : int
-        How many those many are.
+        The number of inner steps in `many`.
 
     Examples
     --------
@@ -70,7 +83,7 @@ def split_steps(one: Sequence[float], many: Sequence[float], inner_steps: int) -
 
 
 def growth(sizes: Sequence[float], costs: Sequence[float]) -> float:
-    """Return the exponent of a power of the size that fits the costs best, in logarithms.
+    """Return the exponent of the power of the size that fits the costs best, in logarithms.
 
     Examples
     --------
@@ -95,38 +108,38 @@ def _measure(cells: tuple[Cell, ...]) -> Iterator[tuple[Cell, Measured]]:
     objective = problem(_rows(cells[0].dataset))
     for cell in cells:
         runs = [_run(objective, cell) for _ in range(_ROUNDS)]
-        found = runs[0][1]
+        solution = runs[0][1]
         lowest = {name: min(costs[name] for costs, _ in runs) for name in EXPERIMENT.measures}
-        yield cell, Measured(lowest, {}, found.objective, found.gap, found.status.name)
+        yield cell, Measured(lowest, {}, solution.objective, solution.gap, solution.status.name)
 
 
 def _run(objective: RankedRangeObjective, cell: Cell) -> tuple[dict[str, float], Solution]:
-    """Run a solver once: what it cost in milliseconds, and what it found."""
+    """Run a solver once. Return its costs in milliseconds, and its solution."""
     cost = StepCost(math.nan, math.nan)
     begin = process_time()
     if cell.model == "trim":
-        found = trim(objective, random_state=cell.seed)
+        solution = trim(objective, random_state=cell.seed)
     elif cell.model == "dca stochastic":
-        found, times = _clocked(objective, cell, inner_steps=_INNER)
+        solution, times = _run_dca(objective, cell, inner_steps=_INNER)
     else:
-        found, times = _clocked(objective, cell, inner="deterministic", inner_steps=_FULL_INNER)
+        solution, times = _run_dca(objective, cell, inner="deterministic", inner_steps=_FULL_INNER)
         cost = StepCost(median(b - a for a, b in pairwise(times)), math.nan)
     whole = process_time() - begin
-    reading = whole / found.passes
+    reading = whole / solution.passes
     if cell.model == "dca stochastic":
-        cost = split_steps(_clocked(objective, cell, inner_steps=1)[1], times, _INNER)
+        cost = split_steps(_run_dca(objective, cell, inner_steps=1)[1], times, _INNER)
         reading = math.nan  # its inner steps read single rows
     seconds = {"outer": cost.outer, "inner": cost.inner, "reading": reading}
     milliseconds = {name: 1000 * value for name, value in (seconds | {"whole": whole}).items()}
-    return milliseconds | {"readings": found.passes}, found
+    return milliseconds | {"readings": solution.passes}, solution
 
 
-def _clocked(
+def _run_dca(
     objective: RankedRangeObjective, cell: Cell, **options: Any
 ) -> tuple[Solution, list[float]]:
-    """Run `dca`; return what it found, and the times at which outer steps began and ended."""
+    """Run `dca`. Return its solution, and the times at which outer steps began and ended."""
     times: list[float] = []
-    found = dca(
+    solution = dca(
         objective,
         outer_steps=_OUTER,
         tol=0,
@@ -134,7 +147,7 @@ def _clocked(
         progress=lambda _: times.append(process_time()),
         **options,
     )
-    return found, times
+    return solution, times
 
 
 def _rows(dataset: str) -> int:
@@ -157,7 +170,7 @@ def _view(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
         rounds=_ROUNDS,
         costs=_cost_table(records),
         growth=_growth_table(curves),
-        quick=" A quick run: few rows, which say little about growth." if plan.quick else "",
+        quick=QUICK * plan.quick,
     )
     return [
         write_atomically(folder / "time.md", page),
@@ -166,30 +179,15 @@ def _view(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
     ]
 
 
-Record = dict[str, Any]
-Curve = tuple[list[int], list[float]]
-
-_WORDS = {
-    ("dca stochastic", "outer"): "outer step, apart from inner ones",
-    ("dca stochastic", "inner"): "inner step, on one row",
-    ("dca deterministic", "outer"): "outer step, inner ones included",
-    ("dca deterministic", "reading"): "reading of all rows",
-    ("trim", "reading"): "reading of all rows",
-    ("dca stochastic", "whole"): "whole run",
-    ("dca deterministic", "whole"): "whole run",
-    ("trim", "whole"): "whole run, certified",
-}
-
-
 def _curves(records: Sequence[Record]) -> dict[tuple[str, str], Curve]:
-    """Return sizes and costs of each thing that is told apart, in milliseconds."""
-    found: dict[tuple[str, str], Curve] = {}
-    for model, measure in _WORDS:
+    """Return the sizes and the costs in milliseconds, by solver and measure."""
+    curves: dict[tuple[str, str], Curve] = {}
+    for model, measure in _COSTS:
         own = [record for record in records if record["solver"] == model]
         if own:
             sizes = [record["n"] for record in own]
-            found[model, measure] = sizes, [record[measure] for record in own]
-    return found
+            curves[model, measure] = sizes, [record[measure] for record in own]
+    return curves
 
 
 def _cost_table(records: Sequence[Record]) -> str:
@@ -210,7 +208,7 @@ def _growth_table(curves: dict[tuple[str, str], Curve]) -> str:
         known = len(sizes) > 1
         ends = [growth(sizes, costs), growth(sizes[-2:], costs[-2:])] if known else []
         texts = [f"{end:.2f}" for end in ends] or ["", ""]
-        lines.append([model, _WORDS[model, measure], *texts])
+        lines.append([model, _COSTS[model, measure], *texts])
     return markdown(["solver", "cost of", "exponent, all", "between the largest two"], lines)
 
 
@@ -234,7 +232,7 @@ def _figure(curves: dict[tuple[str, str], Curve]) -> Figure:
             marker=mark,
             linestyle=dashes[measure],
             linewidth=2,
-            label=f"{model}: {_WORDS[model, measure]}",
+            label=f"{model}: {_COSTS[model, measure]}",
         )
     _finish(left, "processor time, ms", "A step, or a reading of the data")
     _finish(right, "processor time, s", "A whole run")
@@ -242,7 +240,7 @@ def _figure(curves: dict[tuple[str, str], Curve]) -> Figure:
 
 
 def _finish(ax: Axes, label: str, title: str) -> None:
-    """Put both axes in powers, and draw what grows as n and as n log n below the first curve."""
+    """Make both axes logarithmic, and draw n and n log n below the first curve."""
     tidy(ax).set(xscale="log", yscale="log", xlabel="rows n", ylabel=label)
     ax.set_title(title, loc="left", fontsize="medium")
     limits = ax.get_xlim(), ax.get_ylim()
@@ -259,7 +257,7 @@ def _finish(ax: Axes, label: str, title: str) -> None:
 
 EXPERIMENT = Experiment(
     name="time",
-    title="Appendix: what outer and inner steps cost, and how that grows with the rows",
+    title="Appendix: the cost of outer and inner steps, and how it grows with the rows",
     measures=("outer", "inner", "reading", "whole", "readings"),
     tasks=_tasks,
     view=_view,

@@ -1,4 +1,4 @@
-"""The rows of the toy figures: drawn like those of the paper, or its authors' own."""
+"""The toy figures: their rows, the lines that models draw through them, and means over draws."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr
 
-from sorr._typing import FloatArray, IntArray
+from sorr._typing import BoolArray, FloatArray, IntArray
 from sorr.datasets import BayesClassifier, load_toy, make_imbalanced, make_multimodal
 from sorr.experiments.experiment import Measured
-from sorr.experiments.paper.released import released_fit
+from sorr.experiments.paper.released import run_aggregate_loop
+from sorr.experiments.published import LoopSetting
 from sorr.experiments.rows import Row
 from sorr.objectives import RankedRangeObjective
 from sorr.solvers import Status, constant_model, trim
 
 __all__ = [
     "AUTHORS",
+    "ERRORS",
     "KINDS",
+    "LINE",
     "LOSSES",
     "MEASURES",
     "MODELS",
@@ -44,8 +46,17 @@ __all__ = [
 
 KINDS = ("balanced", "imbalanced")
 AUTHORS = " (authors' file)"
-"""What is added to the name of a kind if the rows are those of the paper's authors."""
+"""Added to the name of a kind if the rows are those of the paper's authors."""
+LOSSES = ("logistic", "hinge")
+MODELS = ("average", "maximum", "AT_k", "AoRR")
+LINE = ("coef1", "coef2", "intercept")
+ERRORS = ("error_rows", "error_population")
+"""On the rows of the fit without outliers, and on unseen rows, in per cent."""
+MEASURES = (*LINE, *ERRORS)
 
+_C = 1e4
+_OUTER_STEPS = {"logistic": 100, "hinge": 5}  # as printed in the paper's appendix
+_INNER_STEPS, _STEP, _START_SEED = 1000, 0.01, 1234
 _MAKERS = {"balanced": make_multimodal, "imbalanced": make_imbalanced}
 
 
@@ -59,12 +70,12 @@ class Toy(NamedTuple):
         -1 or 1.
     outliers : ndarray of bool of shape (n_samples,)
     bayes : BayesClassifier or None
-        Knows the distribution of the other rows; None if nobody told.
+        The distribution of the other rows. None if it is not known.
     """
 
     X: FloatArray
-    y: npt.NDArray[np.intp]
-    outliers: npt.NDArray[np.bool_]
+    y: IntArray
+    outliers: BoolArray
     bayes: BayesClassifier | None
 
 
@@ -74,11 +85,11 @@ def toy_rows(name: str, split: int = 0, n_outliers: int = 1) -> Toy:
     Parameters
     ----------
     name : str
-        "balanced" or "imbalanced", and `AUTHORS` behind it for the file.
+        "balanced" or "imbalanced", followed by `AUTHORS` for the authors' file.
     split : int, default=0
         The seed of rows that are drawn.
     n_outliers : int, default=1
-        Among rows that are drawn; the files have one.
+        The number of outliers among rows that are drawn. The files have one.
     """
     if name.endswith(AUTHORS):
         toy = load_toy(name.removesuffix(AUTHORS), download=False)
@@ -88,7 +99,7 @@ def toy_rows(name: str, split: int = 0, n_outliers: int = 1) -> Toy:
 
 
 def has_file(kind: str) -> bool:
-    """Return whether the authors' file of a kind is at hand."""
+    """Return whether the authors' file of a kind is on this machine."""
     try:
         load_toy(kind, download=False)
     except FileNotFoundError:
@@ -97,10 +108,10 @@ def has_file(kind: str) -> bool:
 
 
 def row_error(theta: FloatArray, toy: Toy) -> float:
-    """Return the share of rows on the wrong side of a line, outliers aside, in per cent.
+    """Return the share of rows on the wrong side of a line, without outliers, in per cent.
 
-    On the line is half wrong. A constant model that has no intercept either is thus wrong on half
-    of the rows: it says nothing, and a coin decides.
+    A row on the line counts half. So a constant model without an intercept is wrong on half of the
+    rows, like a coin.
 
     Examples
     --------
@@ -114,10 +125,10 @@ def row_error(theta: FloatArray, toy: Toy) -> float:
 
 
 def population_error(theta: FloatArray, bayes: BayesClassifier) -> float:
-    r"""Return how often a line is wrong on rows without outliers that it has not seen, in per cent.
+    r"""Return how often a line is wrong on unseen rows without outliers, in per cent.
 
-    No rows are drawn: along the normal of the line a round Gaussian is one-dimensional, and
-    :math:`\Phi` says how much of it is on the wrong side.
+    No rows are drawn. Along the normal of the line a round Gaussian is one-dimensional, and
+    :math:`\Phi` gives its share on the wrong side.
 
     Examples
     --------
@@ -133,49 +144,39 @@ def population_error(theta: FloatArray, bayes: BayesClassifier) -> float:
         inside = label * (float(theta[:2] @ np.asarray(mean)) + theta[2])
         if width > 0:
             wrong += share * float(ndtr(-inside / (deviation * width)))
-        else:  # a constant: right, wrong, or without an opinion
+        else:  # a constant: right, wrong, or undecided
             wrong += share * (1 - np.sign(inside)) / 2
     return float(100 * wrong)
 
 
 @cache
 def bayes_error(kind: str) -> float:
-    """Return the least error that any classifier can have on unseen rows of a kind, in per cent."""
+    """Return the lowest possible error on unseen rows of a kind, in per cent."""
     return float(100 * _MAKERS[kind](0, random_state=0).bayes.error())
 
 
-# -- The models of the toy figures: a line through two features, by either protocol ----------------
-
-
-LOSSES = ("logistic", "hinge")
-MODELS = ("average", "maximum", "AT_k", "AoRR")
-MEASURES = ("coef1", "coef2", "intercept", "error_rows", "error_population")
-"""A line, its error on the rows of the fit that are no outliers, and on unseen ones: per cent."""
-
-_C = 1e4
-_OUTER = {"logistic": 100, "hinge": 5}  # as printed in the paper's appendix
-_INNER, _STEP, _START_SEED = 1000, 0.01, 1234
+# -- Lines by either protocol ----------------------------------------------------------------------
 
 
 class Ranks(NamedTuple):
-    """The losses that count: those ranked m + 1 to k."""
+    """The losses ranked m + 1 to k count."""
 
     m: int
     k: int
 
 
 class Fit(NamedTuple):
-    """A line, and what is known about it.
+    """A line, and how it was fitted.
 
     Attributes
     ----------
     theta : ndarray of shape (3,)
         Two coefficients and the intercept.
     objective : float
-        The average of the losses ranked m + 1 to k, with a ridge of C = 1e4, at theta: comparable
-        between protocols, though the released loop has no ridge.
+        The average of the losses ranked m + 1 to k, with a ridge of C = 1e4, at theta. Both
+        protocols can be compared by it, though the released loop has no ridge.
     gap : float
-        As in `sorr.solvers.Solution`; NaN where nothing is known.
+        As in `sorr.solvers.Solution`. NaN if unknown.
     status : str
     """
 
@@ -186,7 +187,7 @@ class Fit(NamedTuple):
 
 
 def ranks(model: str, n_samples: int, *, m: int, k: int) -> Ranks:
-    """Return the losses that a model learns from; only AoRR leaves out the m largest.
+    """Return the ranks that a model learns from. Only AoRR leaves out the m largest losses.
 
     Examples
     --------
@@ -207,85 +208,80 @@ def fit(protocol: str, X: FloatArray, y: IntArray, loss: str, kept: Ranks, seed:
     Parameters
     ----------
     protocol : {"paper", "ours"}
-        "paper" is the released loop with the printed settings, which keeps the step of the highest
-        accuracy on the rows of the fit, as the released script does; "ours" minimises, from many
-        starts.
+        "paper" is the released loop with the printed settings. Like the script, it keeps the step
+        with the highest accuracy on the rows of the fit. "ours" minimises, from many starts.
     X : ndarray of shape (n_samples, 2)
     y : ndarray of shape (n_samples,)
         -1 or 1.
     loss : {"logistic", "hinge"}
     kept : Ranks
     seed : int
-        Draws the starts of "ours". The loop has the seed of its script.
+        Seed of the starts of "ours". The loop has the seed of its script.
     """
     objective = RankedRangeObjective(X, y, loss, m=kept.m, k=kept.k, C=_C)
     if protocol == "ours":
-        found = trim(objective, random_state=seed)
-        constant = found.status is Status.CONSTANT_MODEL  # perhaps with coefficients of 1e-16
-        theta = constant_model(objective) if constant else found.theta
-        return Fit(theta.astype(np.float64), found.objective, found.gap, found.status.name)
+        solution = trim(objective, random_state=seed)
+        constant = solution.status is Status.CONSTANT_MODEL  # perhaps with coefficients of 1e-16
+        theta = constant_model(objective) if constant else solution.theta
+        return Fit(theta.astype(np.float64), solution.objective, solution.gap, solution.status.name)
     signed = y[:, np.newaxis] * np.column_stack([X, np.ones(len(X))])
-    theta = released_fit(
+    theta = run_aggregate_loop(
         X,
         y,
         loss,
         m=kept.m,
         k=kept.k,
-        outer=_OUTER[loss],
-        inner=_INNER,
-        step=_STEP,
+        setting=LoopSetting(None, _OUTER_STEPS[loss], _INNER_STEPS, _STEP),
         start_seed=_START_SEED,
         score=lambda theta: np.count_nonzero(signed @ theta > 0) / len(y),
     )
-    return Fit(theta, objective.value(theta), float("nan"), "")
+    return Fit(theta, objective.value(theta), math.nan, "")
 
 
 def measure(protocol: str, toy: Toy, loss: str, kept: Ranks, seed: int) -> Measured:
     """Return the line that a protocol ends with, and how often it is wrong."""
-    found = fit(protocol, toy.X, toy.y, loss, kept, seed)
-    population = float("nan") if toy.bayes is None else population_error(found.theta, toy.bayes)
-    values = [*map(float, found.theta), row_error(found.theta, toy), population]
+    line = fit(protocol, toy.X, toy.y, loss, kept, seed)
+    population = math.nan if toy.bayes is None else population_error(line.theta, toy.bayes)
+    values = [*map(float, line.theta), row_error(line.theta, toy), population]
     return Measured(
         dict(zip(MEASURES, values, strict=True)),
         chosen={"m": kept.m, "k": kept.k},
-        objective=found.objective,
-        gap=found.gap,
-        status=found.status,
+        objective=line.objective,
+        gap=line.gap,
+        status=line.status,
     )
 
 
-# -- What the toy figures show of their rows: a line, and mean errors over the draws ---------------
+# -- Records: the line on the first draw, and means over all draws ---------------------------------
 
 
 Record = dict[str, Any]
-_LINE = MEASURES[:3]
-_ERRORS = MEASURES[3:]
 
 
 def summarise(rows: Iterable[Row]) -> list[Record]:
     """Return a record for each model: its line on the first draw, and means over all draws.
 
-    Spreads are standard deviations over the draws. `constant` counts the draws on which the model
-    has no line, and `gap` is the largest.
+    Spreads are standard deviations over the draws. `constant` is the number of draws on which the
+    model has no line. `gap` is the largest gap.
     """
-    together: dict[tuple[Any, ...], list[Row]] = {}
+    groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         loss = row["setting"].partition(" ")[0]
         key = row["protocol"], row["dataset"], loss, row["model"], row["chosen"]["k"]
-        together.setdefault(key, []).append(row)
-    return [_record(key, some) for key, some in together.items()]
+        groups.setdefault(key, []).append(row)
+    return [_record(key, group) for key, group in groups.items()]
 
 
 def _record(key: tuple[Any, ...], rows: list[Row]) -> Record:
     names = ("protocol", "dataset", "loss", "model", "k")
     record: Record = dict(zip(names, key, strict=True)) | {"draws": len(rows)}
     first = next((row for row in rows if row["split"] == 0), None)
-    for name in _LINE:
+    for name in LINE:
         record[name] = math.nan if first is None else first[name]
     record["constant"] = sum(is_constant(row) for row in rows)
     record["objective"] = _mean(rows, "objective")
     record["gap"] = max(row["gap"] for row in rows)
-    for name in _ERRORS:
+    for name in ERRORS:
         record[name] = _mean(rows, name)
         values = [row[name] for row in rows]
         record[f"{name}_spread"] = float(np.std(values, ddof=1)) if len(rows) > 1 else math.nan
