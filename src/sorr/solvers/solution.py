@@ -305,8 +305,8 @@ def refuse_lost_class(objective: RankedRangeObjective) -> None:
     lost = int(np.flatnonzero(present & ~kept)[0])
     size = float(masses[index == lost].sum())
     raise ValueError(
-        f"class {names[lost]:g} has a mass of {size:g}, and m allows to drop all of it: the best "
-        "model would then ignore that class; lower m below it, rank within classes "
+        f"class {names[lost]:g} has a mass of {size:g}, and m is large enough to drop all of it: "
+        "the best model would then ignore that class; lower m below it, rank within classes "
         "(groups=y), or give the class more weight"
     )
 
