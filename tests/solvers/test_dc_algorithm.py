@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sorr.objectives import Groups, RankedRangeObjective
 from sorr.solvers import KSchedule, Status, dca
-from sorr.solvers.dc_algorithm import Record, Sampled, step_sizes
+from sorr.solvers.dc_algorithm import _Record, _SampledRows, _step_sizes
 from tests.solvers.problems import conic_minimum_of_classes, with_sentinels
 
 INNER = ["stochastic", "deterministic"]
@@ -166,7 +166,7 @@ def test_the_mean_of_the_step_over_the_rows_is_the_slope_of_the_outer_problem(lo
     objective = problem(loss, **options)
     random = np.random.default_rng(5)
     theta, theta_hat = random.standard_normal((2, *objective.shape))
-    sampled = Sampled(objective)
+    sampled = _SampledRows(objective)
     # In between two losses, so that the function has a slope; far enough to rank some above.
     level = sampled.thresholds(objective.raw_prediction(theta)) + 1e-3
     mean, mean_level = np.zeros(objective.shape), np.zeros(len(level))
@@ -175,15 +175,15 @@ def test_the_mean_of_the_step_over_the_rows_is_the_slope_of_the_outer_problem(lo
         batch = sampled._batch(
             objective.design.X[row], objective.y[row], sampled.group[row], np.array([sampled.total])
         )
-        step, step_level = sampled.direction(batch, theta, level, theta_hat)
+        step, step_level = sampled.gradient(batch, theta, level, theta_hat)
         mean += sampled.mass[i] / sampled.total * step
         mean_level += sampled.mass[i] / sampled.total * step_level
     slope = differences(lambda at: outer_problem(objective, at, level, theta_hat), theta)
     slope_level = differences(lambda at: outer_problem(objective, theta, at, theta_hat), level)
     assert_allclose(mean, slope, rtol=1e-5, atol=1e-7)  # of a difference over 1e-6
     assert_allclose(mean_level, slope_level, rtol=1e-5, atol=1e-7)
-    (whole,) = sampled.batches(1, 10_000, random)
-    everything = sampled.direction(whole, theta, level, theta_hat)
+    (all_rows,) = sampled.batches(1, 10_000, random)
+    everything = sampled.gradient(all_rows, theta, level, theta_hat)
     assert_allclose(everything[0], mean, rtol=1e-9, atol=1e-12)
     assert_allclose(everything[1], mean_level, rtol=1e-9, atol=1e-12)
 
@@ -192,7 +192,7 @@ def test_rows_are_drawn_in_proportion_to_their_mass():
     weight = np.array([0.0, 1.0, 3.0, 0.0, 6.0, 0.0])
     X = np.arange(6.0)[:, None]
     objective = RankedRangeObjective(X, np.ones(6), "hinge", sample_weight=weight)
-    draws = Sampled(objective).batches(5000, 2, np.random.default_rng(6))
+    draws = _SampledRows(objective).batches(5000, 2, np.random.default_rng(6))
     rows = np.concatenate([batch.X[:, 0] for batch in draws]).astype(int)
     share = np.bincount(rows, minlength=6) / 10_000
     assert_array_equal(share[[0, 3, 5]], 0)
@@ -203,7 +203,7 @@ def test_rows_are_drawn_in_proportion_to_their_mass():
 def test_thresholds_minimise_the_outer_problem(options):
     objective = problem(**options)
     theta = np.random.default_rng(7).standard_normal(objective.shape)
-    level = Sampled(objective).thresholds(objective.raw_prediction(theta))
+    level = _SampledRows(objective).thresholds(objective.raw_prediction(theta))
     best = outer_problem(objective, theta, level, 0 * theta)
     assert_allclose(best, objective.convex_parts()[0].value(theta), rtol=1e-12)
 
@@ -242,12 +242,12 @@ def test_the_number_of_the_step_starts_again_in_each_outer_step():
 
 def test_the_default_steps_shorten_as_the_square_root_and_suit_the_scale_of_the_rows():
     objective = problem(m=15, k=80)
-    sizes = step_sizes(objective, None, 1)
+    sizes = _step_sizes(objective, None, 1)
     assert_allclose([sizes(3), sizes(99)], [sizes(0) / 2, sizes(0) / 10])
-    assert step_sizes(objective, None, 64)(0) > 1.5 * sizes(0)
+    assert _step_sizes(objective, None, 64)(0) > 1.5 * sizes(0)
     X, free = objective.design.X, {"C": np.inf, "fit_intercept": False}
     large, plain = (RankedRangeObjective(c * X, objective.y, **free) for c in (10, 1))
-    assert_allclose(step_sizes(large, None, 8)(0), step_sizes(plain, None, 8)(0) / 100)
+    assert_allclose(_step_sizes(large, None, 8)(0), _step_sizes(plain, None, 8)(0) / 100)
 
 
 def test_a_strong_ridge_shortens_the_default_steps():
@@ -308,11 +308,11 @@ def test_a_schedule_lowers_k_as_the_accuracy_rises(inner):
 def test_a_level_once_reached_counts_as_reached():
     objective = problem(n=200, wrong=0.0, m=2)
     right = dca(objective, inner="deterministic").theta
-    record = Record(objective, right, KSchedule.PAPER, None)
+    record = _Record(objective, right, KSchedule.PAPER, None)
     assert record.objective.groups.groups[0].k == 25  # between 90 and 95 % are right
     record.add(-right)
     assert record.objective.groups.groups[0].k == 25
-    fresh = Record(objective, -right, KSchedule.PAPER, None)
+    fresh = _Record(objective, -right, KSchedule.PAPER, None)
     assert fresh.objective.groups.groups[0].k == 200
 
 
@@ -386,7 +386,7 @@ def test_wide_sparse_rows_are_not_made_dense():
     random = np.random.default_rng(10)
     X = sparse.random(50, 300_000, density=1e-5, format="csr", random_state=10)
     objective = RankedRangeObjective(X, random.choice([-1.0, 1.0], 50), m=5, C=10.0)
-    (first, *_) = Sampled(objective).batches(2, 4, random)
+    (first, *_) = _SampledRows(objective).batches(2, 4, random)
     assert sparse.issparse(first.X)
     solution = dca(objective, batch_size=4, inner_steps=5, outer_steps=1, random_state=0)
     assert solution.theta.shape == (300_001,)
@@ -441,9 +441,9 @@ def test_the_start_is_left_untouched():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"inner": "newton"}, "inner='newton' is unknown; needed one of stochastic, determ"),
-        ({"tol": -1.0}, "tol=-1.0 is no tolerance; needed tol >= 0"),
-        ({"tol": np.nan}, "tol=nan is no tolerance"),
+        ({"inner": "newton"}, "inner='newton' is not known; needed one of 'stochastic', 'determ"),
+        ({"tol": -1.0}, "tol=-1.0 is not a tolerance; needed tol >= 0"),
+        ({"tol": np.nan}, "tol=nan is not a tolerance"),
         ({"inner": "deterministic", "step_size": 0.1}, "step_size or batch_size is given, but"),
         ({"inner": "deterministic", "batch_size": 1}, "needed inner='stochastic', or neither"),
         ({"outer_steps": 0}, "outer_steps=0 is not a count; needed an int, 1 or more"),

@@ -1,4 +1,8 @@
-"""The paper's Algorithm 1: a difference of convex functions, the second one linearised."""
+"""The paper's Algorithm 1: a difference of convex functions, the second one linearised.
+
+The chapter has the algorithm and its two kinds of outer steps, the record of a search, batches of
+rows, and the schedule that lowers k.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +18,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from sorr._checks import as_count, as_generator
-from sorr._typing import FloatArray
+from sorr._checks import as_count, as_generator, check_choice
+from sorr._typing import FloatArray, IntArray
 from sorr.objectives import Design, Group, Groups, RankedRangeObjective
 from sorr.ranked import Mass, kth_largest
 from sorr.solvers.descent import Point, minimise_nonsmooth
@@ -30,22 +34,13 @@ from sorr.solvers.solution import (
 )
 from sorr.solvers.starts import average_start
 
-__all__ = [
-    "Batch",
-    "KSchedule",
-    "Record",
-    "Sampled",
-    "StepSize",
-    "dca",
-    "parted_shares",
-    "step_sizes",
-    "stochastic_step",
-    "tangent_shares",
-]
+__all__ = ["KSchedule", "dca"]
 
-_BRIEF = 25  # steps to a start by a relative of the loss
+_START_STEPS = 25  # steps of the short fit that gives a start
+_BLOCK = 1 << 18  # entries of X that are gathered at a time: they stay in the cache
 
 Inner: TypeAlias = Literal["stochastic", "deterministic"]
+StepSize: TypeAlias = "float | Callable[[int], float]"
 
 
 def dca(
@@ -65,12 +60,13 @@ def dca(
     r"""Minimise a ranked range by the algorithm of the paper.
 
     F is the difference of two convex functions, :math:`\phi_k` with the ridge and :math:`\phi_m`.
-    Each outer step replaces the second by its tangent at the current point, whose slope is
+    Each outer step replaces the second one by its tangent at the current point, with the slope
 
-    .. math:: \hat\theta \in \partial \phi_m(S(\theta_t)),
+    .. math:: \hat\theta \in \partial \phi_m(S(\theta_t)).
 
-    losses tied at rank m sharing equally (where that leads nowhere, as it can at zero, they part
-    as they do downhill), and lowers what is left, a convex majoriser of F:
+    Losses tied at rank m get equal shares. If that leads nowhere, as it can at zero, the tie is
+    broken in a direction of descent. The result is a convex majoriser of F, which inner steps
+    minimise:
 
     .. math:: \min_{\theta, \lambda} \; k \lambda + \sum_i [s_i(\theta) - \lambda]_+
         - \langle \theta, \hat\theta \rangle.
@@ -80,54 +76,53 @@ def dca(
     objective : RankedRangeObjective
         What to minimise.
     start : array-like, optional
-        The first point: zero by default, or for a loss that is not convex a short fit by a convex
-        relative of it: at zero all labels tie, and from near there the steps may lead nowhere.
+        The first point. The default is zero, or a short fit with a similar convex loss if the
+        loss is not convex: at zero all labels tie, and steps may lead nowhere.
     inner : {"stochastic", "deterministic"}, default="stochastic"
-        How the convex problem is lowered.
+        How the convex problem is minimised.
 
         - "stochastic": subgradient steps on one row each, Eq. (SGD) of the paper; see the notes.
-          With a batch as large as the data, the full-batch steps of the authors' code.
-        - "deterministic": quasi-Newton steps on all rows which never go up: F falls in every
-          outer step.
+          With a batch as large as the data, these are the full-batch steps of the authors' code.
+        - "deterministic": quasi-Newton steps on all rows. F decreases in every outer step.
     outer_steps, inner_steps : int, optional
-        How many steps to take at most. By default 30 outer ones, each with two readings of the
-        data, if "stochastic"; 100 of at most 500 if "deterministic".
+        Maximum numbers of steps. The defaults are 30 outer steps with two passes over the data
+        each if "stochastic", and 100 outer steps of at most 500 if "deterministic".
     step_size : float or callable, optional
         The step :math:`\eta_l`, or a function of the number l = 0, 1, ... of the inner step
-        within its outer step. By default :math:`\eta_0 / \sqrt{l + 1}`, where :math:`\eta_0` is
-        what the squared loss would bear: (k - m) / n, over the largest eigenvalue of the second
-        moments of the rows plus their mean squared length divided by the size of a batch.
+        within its outer step. The default is :math:`\eta_0 / \sqrt{l + 1}`. Here :math:`\eta_0`
+        is the step that suits the squared loss: (k - m) / n, over the largest eigenvalue of the
+        second moments of the rows plus their mean squared length divided by the batch size.
     batch_size : int, optional
-        The rows of a step: 1 by default.
+        Number of rows in a step. The default is 1.
     k_schedule : KSchedule, optional
-        Lowers k as the training accuracy rises, and so replaces the k of the objective: the
-        solution is one of the last objective.
+        Lowers k as the training accuracy rises. It replaces the k of the objective, and the
+        solution belongs to the last objective.
     tol : float, default=1e-6
-        Stop when an outer step changes F by less than this, relatively.
+        Stop when the relative change of F in an outer step is below this.
     random_state : int, Generator or None
-        Draws the rows, and breaks ties where sharing them leads nowhere.
+        Seed for everything random: the rows of batches, and the direction that breaks ties.
     progress : callable, optional
         Called with each `Step`.
 
     Returns
     -------
     Solution
-        The point after an outer step at which F is lowest. Nothing is certified: the gap is
-        infinite. `Status.UNCERTIFIED` says that F seems to have converged, but that rounding may
-        hide what is left to do: losses above rank m are so large that the difference of the two
-        functions has no digits of the others.
+        The point with the lowest F after an outer step. Nothing is certified: the gap is infinite.
+        `Status.UNCERTIFIED` means that F seems to have converged, but that rounding errors may
+        hide further progress: losses above rank m are so large that the difference of the two
+        functions has no digits left.
 
     Notes
     -----
     As printed, Eq. (SGD) draws one row, but subtracts all of :math:`\hat\theta` and of k. The mean
-    of that step over the rows is not a subgradient of the stated sum; with
-    :math:`\hat\theta / n` and :math:`k / n` it is. These are what is subtracted here. Since F is
-    an average, everything is also divided by (k - m) / n, with the ridge added as it stands
-    in F: a row i of loss above :math:`\lambda` adds
-    :math:`\frac{n}{k - m} \partial s_i` to the slope in :math:`\theta`, any other nothing, and
-    :math:`\frac{n}{k - m} (\frac{k}{n} - \mathbb{I}[s_i > \lambda])` is the slope in
-    :math:`\lambda`. Rows are drawn in proportion to their mass, and each group has
-    a :math:`\lambda` of its own, which starts an outer step at its best: the loss ranked k.
+    of that step over the rows is not a subgradient of the stated sum. With :math:`\hat\theta / n`
+    and :math:`k / n` it is, and these are subtracted here. Because F is an average, everything is
+    also divided by (k - m) / n, and the ridge is added as in F. A row i with a loss above
+    :math:`\lambda` adds :math:`\frac{n}{k - m} \partial s_i` to the slope in :math:`\theta`; other
+    rows add nothing. The slope in :math:`\lambda` is
+    :math:`\frac{n}{k - m} (\frac{k}{n} - \mathbb{I}[s_i > \lambda])`. Rows are drawn in
+    proportion to their mass. Each group has its own :math:`\lambda`, which starts every outer
+    step at the loss ranked k.
 
     References
     ----------
@@ -143,37 +138,40 @@ def dca(
     >>> dca(objective, inner="deterministic").theta.round(4)
     array([2., 1.])
     """
-    _refuse(inner, step_size, batch_size)
+    check_choice("inner", inner, get_args(Inner))
+    if inner == "deterministic" and not (step_size is None and batch_size is None):
+        raise ValueError(
+            "step_size or batch_size is given, but deterministic steps find their length and use "
+            "all rows; needed inner='stochastic', or neither of them"
+        )
     if not tol >= 0:
-        raise ValueError(f"tol={tol} is no tolerance; needed tol >= 0: 0 makes all outer steps")
-    random, n = as_generator(random_state), objective.n_samples
+        raise ValueError(f"tol={tol} is not a tolerance; needed tol >= 0: 0 makes all outer steps")
+    rng, n = as_generator(random_state), objective.n_samples
     given, objective = objective, clip_targets(objective)
     first = as_start(objective, start)
     if start is None and not objective.loss.convex:
-        first = average_start(objective, random, _BRIEF)
-    record = Record(objective, first, k_schedule, progress)
+        first = average_start(objective, rng, _START_STEPS)
+    record = _Record(objective, first, k_schedule, progress)
+    n_inner = None if inner_steps is None else as_count("inner_steps", inner_steps)
     if inner == "deterministic":
-        steps, outer = 500 if inner_steps is None else as_count("inner_steps", inner_steps), 100
-        step = partial(_deterministic_step, record, first, steps, tol, random)
+        n_outer, n_inner = 100, n_inner or 500
+        step = partial(_deterministic_step, record, first, n_inner, tol, rng)
     else:
-        batch, outer = min(1 if batch_size is None else as_count("batch_size", batch_size), n), 30
-        steps = (
-            2 * math.ceil(n / batch)
-            if inner_steps is None
-            else as_count("inner_steps", inner_steps)
-        )
-        eta = step_sizes(objective, step_size, batch)
-        step = partial(stochastic_step, record, steps, batch, eta, random)
+        size = min(1 if batch_size is None else as_count("batch_size", batch_size), n)
+        n_outer, n_inner = 30, n_inner or 2 * math.ceil(n / size)
+        step_length = _step_sizes(objective, step_size, size)
+        step = partial(_stochastic_step, record, n_inner, size, step_length, rng)
+    n_outer = n_outer if outer_steps is None else as_count("outer_steps", outer_steps)
     status = Status.ITERATION_LIMIT
-    with np.errstate(over="ignore", invalid="ignore"):  # steps that diverge are reported in words
-        for _ in range(outer if outer_steps is None else as_count("outer_steps", outer_steps)):
+    with np.errstate(over="ignore", invalid="ignore"):  # divergence raises an error of its own
+        for _ in range(n_outer):
             step()
             if record.change <= tol:
                 status = Status.CONVERGED
                 break
     theta, objective = record.best, record.objective
     raw = objective.raw_prediction(theta)
-    if status is Status.CONVERGED and _is_blind(record, raw, tol):
+    if status is Status.CONVERGED and _is_hidden_by_rounding(record, raw, tol):
         status = Status.UNCERTIFIED
     point = Point(theta, raw, objective.value_at(raw, theta), objective.shares(raw))
     solution = Solution.at(
@@ -182,10 +180,10 @@ def dca(
     return restore_targets(given, solution)
 
 
-def _is_blind(record: Record, raw: FloatArray, tol: float) -> bool:
-    """Tell whether rounding hides what is left of F in the difference of two convex functions.
+def _is_hidden_by_rounding(record: _Record, raw: FloatArray, tol: float) -> bool:
+    """Return whether rounding errors of the two convex functions are larger than what is left.
 
-    A huge loss above rank m is part of both, and leaves no digits to the others.
+    A huge loss above rank m is part of both, and their difference loses the digits of the others.
     """
     if record.objective.value_at(raw, record.best) == 0:
         return False
@@ -194,87 +192,86 @@ def _is_blind(record: Record, raw: FloatArray, tol: float) -> bool:
     return bool(np.finfo(float).eps * convex > max(tol, 1e-12) * scale)
 
 
+# -- Outer steps -----------------------------------------------------------------------------------
+
+
 def _deterministic_step(
-    record: Record, first: FloatArray, steps: int, tol: float, random: np.random.Generator
+    record: _Record, first: FloatArray, max_steps: int, tol: float, rng: np.random.Generator
 ) -> None:
-    """Take an outer step whose inner steps read all rows; it never leads up."""
+    """Take an outer step with inner steps on all rows; F never increases."""
     objective, start, before = record.objective, record.theta, record.value
     convex, tangent = objective.convex_parts()
     best, lowest = start, before
-    for shares in _choices(record, random):
+    for shares in record.tangent_choices(rng):
         theta_hat = tangent.subgradient_at(record.raw, start, shares)
-        point = minimise_nonsmooth(
-            partial(_majoriser, convex, theta_hat),
-            start,
-            max_steps=steps,
-            tol=tol / 1000,  # so that an outer step that changes nothing is a stationary point
-        )
+        point = _minimise_majoriser(convex, theta_hat, start, max_steps, tol)
         value = objective.value(point)
-        if value < lowest:  # rounding can leave it a little above
+        if value < lowest:  # rounding can leave it slightly above
             best, lowest = point, value
         if abs(value - before) > tol * before:
             break
-    if best is first and not objective.loss.smooth:  # a corner, perhaps: no way down leads on
-        best = _past_corners(record, steps, tol)
+    if best is first and not objective.loss.smooth:  # perhaps a corner where no step leads down
+        best = _leave_corner(record, max_steps, tol)
     record.add(best)
 
 
-def _past_corners(record: Record, steps: int, tol: float) -> FloatArray:
-    """Return a lower point, or the current one, by way of the majoriser with rounded corners.
+def _leave_corner(record: _Record, max_steps: int, tol: float) -> FloatArray:
+    """Return a lower point by the majoriser with rounded corners, or the current point.
 
-    Where losses tie at corners, as all do at zero, a subgradient may point nowhere.
+    If losses tie at corners, as all do at zero, a subgradient may not point downhill.
     """
-    objective, start = record.objective, record.theta
-    try:
-        convex, tangent = objective.smoothed(0.1 * record.value).convex_parts()
-    except (TypeError, ValueError):  # corners that nothing rounds, or nothing left to lower
+    objective, start, loss = record.objective, record.theta, record.objective.loss
+    if not (loss.convex and loss.can_be_smoothed and record.value > 0):
         return start
+    convex, tangent = objective.smoothed(0.1 * record.value).convex_parts()
     theta_hat = tangent.subgradient_at(record.raw, start)
-    point = minimise_nonsmooth(
-        partial(_majoriser, convex, theta_hat), start, max_steps=steps, tol=tol / 1000
-    )
+    point = _minimise_majoriser(convex, theta_hat, start, max_steps, tol)
     return point if objective.value(point) < record.value else start
 
 
-def _majoriser(
-    convex: RankedRangeObjective, theta_hat: FloatArray, theta: FloatArray
-) -> tuple[float, FloatArray]:
-    value, slope = convex.value_and_subgradient(theta)
-    return value - float(np.vdot(theta_hat, theta)), slope - theta_hat
+def _minimise_majoriser(
+    convex: RankedRangeObjective,
+    theta_hat: FloatArray,
+    start: FloatArray,
+    max_steps: int,
+    tol: float,
+) -> FloatArray:
+    def majoriser(theta: FloatArray) -> tuple[float, FloatArray]:
+        value, slope = convex.value_and_subgradient(theta)
+        return value - float(np.vdot(theta_hat, theta)), slope - theta_hat
+
+    # So precise that an outer step without a change is a stationary point.
+    return minimise_nonsmooth(majoriser, start, max_steps=max_steps, tol=tol / 1000)
 
 
-def _choices(record: Record, random: np.random.Generator) -> Iterator[FloatArray]:
-    """Yield how much each row counts above rank m: ties shared, then parted if that differs."""
-    shared = record.objective.convex_parts()[1].shares(record.raw)
-    yield shared
-    parted = parted_shares(record.objective, record.theta, record.raw, random)
-    if np.abs(parted - shared).max() > 1e-6 * shared.max():
-        yield parted
+def _stochastic_step(
+    record: _Record,
+    n_steps: int,
+    batch_size: int,
+    step_length: Callable[[int], float],
+    rng: np.random.Generator,
+) -> None:
+    """Take an outer step with inner steps on batches: Eq. (SGD) of the paper for one row each."""
+    convex, tangent = record.objective.convex_parts()
+    sampled = _SampledRows(convex)
+    theta_hat = tangent.subgradient_at(record.raw, record.theta, record.tangent_shares(rng))
+    theta, level = record.theta, sampled.thresholds(record.raw)
+    for number, batch in enumerate(sampled.batches(n_steps, batch_size, rng)):
+        gradient, level_gradient = sampled.gradient(batch, theta, level, theta_hat)
+        length = step_length(number)
+        theta, level = theta - length * gradient, level - length * level_gradient
+    record.add(theta)
 
 
-def _refuse(inner: str, step_size: StepSize | None, batch_size: int | None) -> None:
-    """Refuse options that the inner method would not read."""
-    if inner not in get_args(Inner):
-        raise ValueError(f"inner={inner!r} is unknown; needed one of {', '.join(get_args(Inner))}")
-    if inner == "deterministic" and not (step_size is None and batch_size is None):
-        raise ValueError(
-            "step_size or batch_size is given, but deterministic steps find their length and read "
-            "all rows; needed inner='stochastic', or neither of them"
-        )
-
-
-# -- What DCA remembers on its way: the trace, the objective in force, the best point --------------
-
-
-class Record:
-    """Where the search is, the objective in force there, and the best point so far.
+class _Record:
+    """The current point, the objective in force, the tangent there, and the best point so far.
 
     Attributes
     ----------
     best : ndarray
         The lowest point.
     change : float
-        By how much the last outer step changed the objective, relatively.
+        The relative change of the objective in the last outer step.
     """
 
     def __init__(
@@ -287,15 +284,15 @@ class Record:
         self.objective = objective
         self.trace: list[Step] = []
         self._schedule, self._progress = k_schedule, progress
-        self._given, self._before = objective.groups, objective.design.passes
+        self._given, self._passes_before = objective.groups, objective.design.passes
         self._accuracy = 0.0
         self.change = self.value = self._lowest = np.inf
         self.add(start)
 
     @property
     def passes(self) -> float:
-        """How often the data was read."""
-        return self.objective.design.passes - self._before
+        """Number of passes over the data."""
+        return self.objective.design.passes - self._passes_before
 
     def add(self, theta: FloatArray) -> None:
         """Move to the result of an outer step, and lower k if the schedule says so."""
@@ -319,72 +316,214 @@ class Record:
 
     def _adapt(self, schedule: KSchedule) -> None:
         objective = self.objective
-        right = objective.loss.is_right(objective.y, self.raw)
-        accuracy = float(np.average(right, weights=self._given.weight))
-        self._accuracy = max(accuracy, self._accuracy)  # once reached, a level counts as reached
+        is_right = objective.loss.is_right(objective.y, self.raw)
+        accuracy = float(np.average(is_right, weights=self._given.weight))
+        self._accuracy = max(accuracy, self._accuracy)  # k never rises again
         groups = schedule.groups(self._given, self._accuracy)
         if [group.k for group in groups] != [group.k for group in objective.groups]:
             self.objective = objective.with_groups(groups)
             self.value = self._lowest = self.objective.value_at(self.raw, self.theta)
             self.best, self.change = self.theta, np.inf
 
+    def tangent_choices(self, rng: np.random.Generator) -> Iterator[FloatArray]:
+        """Yield the shares of the rows above rank m: equal at ties, then with ties broken."""
+        equal = self.objective.convex_parts()[1].shares(self.raw)
+        yield equal
+        broken = self._break_ties_downhill(rng)
+        if np.abs(broken - equal).max() > 1e-6 * equal.max():
+            yield broken
 
-# -- How much each row counts in the tangent of the second convex part, and what ties mean for it --
+    def tangent_shares(self, rng: np.random.Generator) -> FloatArray:
+        """Return the shares of the rows above rank m: equal at ties, unless all rows are tied."""
+        order = self.objective.loss.order(self.objective.y, self.raw)
+        ranges = [np.ptp(order[group.rows]) for group in self.objective.groups if group.m > 0]
+        if ranges and max(ranges) == 0:
+            return self._break_ties_downhill(rng)
+        return self.objective.convex_parts()[1].shares(self.raw)
+
+    def _break_ties_downhill(self, rng: np.random.Generator) -> FloatArray:
+        """Return the shares of the rows above rank m, with ties broken by a step downhill.
+
+        If all rows are tied, as at zero, equal shares can make a point look stationary that is
+        not. The shares in a direction of descent lead away from it. If the slope is zero, the
+        direction is random.
+        """
+        objective, raw = self.objective, self.raw
+        order = objective.loss.order(objective.y, raw)
+        slope = objective.subgradient_at(raw, self.theta)
+        if not np.linalg.norm(slope) > 1e-9:
+            slope = rng.standard_normal(slope.shape)
+        rise = -objective.loss.gradient(objective.y, raw) * objective.design.predict(slope)
+        rise = rise if rise.ndim == 1 else rise.sum(axis=1)
+        rank = np.empty(len(order))
+        rank[np.lexsort((rise, order))] = np.arange(len(order))
+        return objective.convex_parts()[1].groups.shares(rank)
 
 
-def tangent_shares(
-    objective: RankedRangeObjective,
-    theta: FloatArray,
-    raw: FloatArray,
-    random: np.random.Generator,
-) -> FloatArray:
-    """Return how much each row counts above rank m: ties share, unless all rows are tied."""
-    order = objective.loss.order(objective.y, raw)
-    cut = [np.ptp(order[group.rows]) for group in objective.groups if group.m > 0]
-    if cut and max(cut) == 0:
-        return parted_shares(objective, theta, raw, random)
-    return objective.convex_parts()[1].shares(raw)
+# -- Batches of rows -------------------------------------------------------------------------------
 
 
-def parted_shares(
-    objective: RankedRangeObjective,
-    theta: FloatArray,
-    raw: FloatArray,
-    random: np.random.Generator,
-) -> FloatArray:
-    """Return how much each row counts above rank m where ties are broken as they part downhill.
+class _RowBatch(NamedTuple):
+    """Some rows, and how much each adds to the slope of the convex problem.
 
-    Where everything is tied, as at zero, the slope with ties shared can make a point look
-    stationary which is not: one that belongs to a direction of descent leads away from it. Where
-    the slope vanishes the direction is a random one.
+    A row with a loss above the threshold of its group adds `full` times the slope of its loss in
+    theta, and ``due - full`` in the threshold. Any other row adds nothing and `due`. On average
+    over draws, `full` is the mass of the row times the scale of its group, and `due` is the same
+    times k over the mass of the group.
     """
-    order = objective.loss.order(objective.y, raw)
-    slope = objective.subgradient_at(raw, theta)
-    if not np.linalg.norm(slope) > 1e-9:
-        slope = random.standard_normal(slope.shape)
-    rise = -objective.loss.gradient(objective.y, raw) * objective.design.predict(slope)
-    rank = np.empty(len(order))
-    rank[np.lexsort((rise if rise.ndim == 1 else rise.sum(axis=1), order))] = np.arange(len(order))
-    return objective.convex_parts()[1].groups.shares(rank)
+
+    X: Any
+    y: npt.NDArray[Any]
+    group: IntArray
+    full: FloatArray
+    due: FloatArray
 
 
-# -- The last rank to keep, as a function of how well the training rows are predicted already ------
+class _SampledRows:
+    """The convex problem of one outer step, estimated on batches of rows.
+
+    Rows are drawn with replacement, with probabilities proportional to their mass. So each row of
+    a batch stands for the same part of the total. A batch as large as the data is all rows,
+    without a draw.
+    """
+
+    def __init__(self, objective: RankedRangeObjective) -> None:
+        groups = objective.groups
+        self.objective = objective
+        self.group = np.zeros(groups.n_samples, dtype=np.intp)
+        self.mass = np.zeros(groups.n_samples)  # zero for rows in no group
+        for number, group in enumerate(groups):
+            self.group[group.rows] = number
+            self.mass[group.rows] = groups.masses[group.rows]
+        self.total = float(self.mass.sum())
+        self._cumulative_mass = np.cumsum(self.mass)
+        self._scale = np.array([group.scale for group in groups])
+        self._quota = np.array([group.k / group.mass for group in groups])
+        self._ridge = objective.ridge_diagonal.reshape(objective.shape)
+
+    def thresholds(self, raw: FloatArray) -> FloatArray:
+        """Return the best thresholds at raw predictions: the losses ranked k."""
+        losses, levels = self.objective.losses(raw), []
+        for group in self.objective.groups:
+            k = None if group.k >= group.mass else Mass(group.k)
+            levels.append(kth_largest(losses[group.rows], k, sample_weight=self.mass[group.rows]))
+        return np.array(levels, dtype=np.float64)
+
+    def batches(
+        self, n_steps: int, batch_size: int, rng: np.random.Generator
+    ) -> Iterator[_RowBatch]:
+        """Yield a batch for each step."""
+        design, n = self.objective.design, len(self.mass)
+        if batch_size >= n:
+            X = design.X if design.is_sparse else design.X.astype(np.float64, copy=False)
+            all_rows = self._batch(X, self.objective.y, self.group, self.mass)
+            for _ in range(n_steps):
+                design.count(2 * n)
+                yield all_rows
+            return
+        at_once = max(1, _BLOCK // (batch_size * max(1, design.n_features)))
+        for done in range(0, n_steps, at_once):
+            size = batch_size * min(at_once, n_steps - done)
+            drawn = rng.random(size) * self._cumulative_mass[-1]
+            rows = np.searchsorted(self._cumulative_mass, drawn, side="right")
+            design.count(2 * size)
+            X = design.X[rows]
+            if design.is_sparse and size * design.n_features <= _BLOCK:
+                X = X.toarray()  # steps are dense anyway, and slicing is slow
+            elif not design.is_sparse:
+                X = X.astype(np.float64, copy=False)
+            each = np.full(size, self.total / batch_size)
+            block = self._batch(X, self.objective.y[rows], self.group[rows], each)
+            y, group, full, due = block[1:]
+            for start in range(0, size, batch_size):
+                part = slice(start, start + batch_size)
+                yield _RowBatch(X[part], y[part], group[part], full[part], due[part])
+
+    def _batch(self, X: Any, y: npt.NDArray[Any], group: IntArray, mass: FloatArray) -> _RowBatch:
+        full = mass * self._scale[group]
+        return _RowBatch(X, y, group, full, full * self._quota[group])
+
+    def gradient(
+        self, batch: _RowBatch, theta: FloatArray, level: FloatArray, theta_hat: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return an estimate of the subgradient in theta and in the thresholds from a batch.
+
+        Its mean over all draws is a subgradient of the convex problem.
+        """
+        d = self.objective.design.n_features
+        raw = batch.X @ theta[:d]
+        if self.objective.design.intercept:
+            raw += theta[d]
+        losses, slopes = self.objective.loss.value_and_gradient(batch.y, raw)
+        count = batch.full * (losses > level[batch.group])
+        slopes = slopes * (count if slopes.ndim == 1 else count[:, None])
+        gradient = self._ridge * theta
+        gradient -= theta_hat
+        gradient[:d] += batch.X.T @ slopes
+        if self.objective.design.intercept:
+            gradient[d] += np.add.reduce(slopes)
+        surplus = batch.due - count
+        if len(level) == 1:
+            return gradient, np.add.reduce(surplus, keepdims=True)
+        return gradient, np.asarray(np.bincount(batch.group, surplus, len(level)), dtype=np.float64)
+
+
+def _step_sizes(
+    objective: RankedRangeObjective, step_size: StepSize | None, batch_size: int
+) -> Callable[[int], float]:
+    """Return the length of each step as a function of its number."""
+    if callable(step_size):
+        return step_size
+    if step_size is not None:
+        given: object = step_size
+        if isinstance(given, bool) or not isinstance(given, Real) or not float(given) > 0:
+            raise ValueError(
+                f"step_size={step_size!r} is not a positive number; needed one, or a function of "
+                "the number of the step, such as lambda l: 0.1 / (l + 1) ** 0.5"
+            )
+        length = float(given)
+        return lambda _: length
+    groups = objective.groups
+    heaviest = max(group.scale for group in groups) * sum(group.mass for group in groups)
+    first = 1 / (heaviest * _largest_curvature(objective.design, batch_size) + 1 / objective.C)
+    return lambda number: first / math.sqrt(1 + number)
+
+
+def _largest_curvature(design: Design, batch_size: int) -> float:
+    """Return the largest curvature of the mean of half the squared raw predictions of a batch.
+
+    Over all rows it is the largest eigenvalue of their second moments, by power iteration on a
+    sample. The noise of a batch adds the mean squared length of a row divided by the batch size.
+    """
+    sample = design.take(np.arange(0, design.n_samples, math.ceil(design.n_samples / 1000)))
+    square = float(np.vdot(stored := sample.X.data if sample.is_sparse else sample.X, stored))
+    square = square / sample.n_samples + design.intercept
+    direction = np.ones(design.n_parameters)
+    for _ in range(10):
+        direction = sample.pull(sample.predict(direction)) / sample.n_samples
+        largest = float(np.linalg.norm(direction))
+        direction /= max(largest, np.finfo(float).tiny)
+    return max(largest + square / batch_size, float(np.finfo(float).tiny))
+
+
+# -- The schedule of the paper for k ---------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class KSchedule:
-    """Which share of the rows k keeps, once the training accuracy reaches given levels.
+    """The share of the rows that k keeps, depending on the training accuracy.
 
-    Below the first accuracy k keeps all rows. ``KSchedule.PAPER``, also the default, is that of
-    the paper, section 4.1, after Kawaguchi and Lu: half of the rows from 70 % on, a quarter from
-    80 %, an eighth from 90 %, a sixteenth from 95 %, and one in 32 from 99.5 %.
+    Below the first accuracy k keeps all rows. ``KSchedule.PAPER``, the default, is the schedule
+    of the paper, section 4.1, after Kawaguchi and Lu: half of the rows from 70 % on, a quarter
+    from 80 %, an eighth from 90 %, a sixteenth from 95 %, and one in 32 from 99.5 %.
 
     Parameters
     ----------
     accuracies : tuple of float
         Increasing, each above 0 and at most 1.
     fractions : tuple of float
-        As many, decreasing, strictly between 0 and 1: the share of the mass of each group.
+        The share of the mass of each group to keep from each accuracy on: decreasing, strictly
+        between 0 and 1.
 
     References
     ----------
@@ -412,14 +551,14 @@ class KSchedule:
         levels = (0.0, *self.accuracies)
         if not all(low < high <= 1 for low, high in pairwise(levels)):
             raise ValueError(
-                f"accuracies={self.accuracies} do not increase within 0 and 1; needed shares of "
-                "the rows, as in (0.7, 0.9)"
+                f"accuracies={self.accuracies} do not increase within 0 and 1; needed increasing "
+                "numbers such as (0.7, 0.9)"
             )
         shares = (1.0, *self.fractions)
         if not all(high > low > 0 for high, low in pairwise(shares)):
             raise ValueError(
-                f"fractions={self.fractions} do not decrease between 1 and 0; needed shares of "
-                "the rows, as in (0.5, 0.25)"
+                f"fractions={self.fractions} do not decrease between 1 and 0; needed decreasing "
+                "numbers such as (0.5, 0.25)"
             )
 
     def fraction(self, accuracy: float) -> float:
@@ -429,195 +568,22 @@ class KSchedule:
     def groups(self, groups: Groups, accuracy: float) -> Groups:
         """Return the groups with the k of that training accuracy; m and their shares stay.
 
-        Rows without weights are counted in whole numbers, rounded down as in the paper. Where k
-        would fall to m or below, one row more than m is kept, of average mass.
+        Without weights k is a whole number, rounded down as in the paper. If k would be m or
+        less, one row more than m is kept, of average mass.
         """
         fraction = self.fraction(accuracy)
-        whole = groups.weight is None
-        return replace(groups, groups=tuple(_cut(g, groups, fraction, whole) for g in groups))
+        return replace(groups, groups=tuple(_cut(group, groups, fraction) for group in groups))
 
 
-def _cut(group: Group, groups: Groups, fraction: float, whole: bool) -> Group:
-    wanted = fraction * group.mass
+def _cut(group: Group, groups: Groups, fraction: float) -> Group:
+    mass = fraction * group.mass
     n_rows = len(groups.masses[group.rows])
-    k = max(float(math.floor(wanted)) if whole else wanted, group.m + group.mass / n_rows)
+    k = max(
+        mass if groups.weight is not None else float(math.floor(mass)),
+        group.m + group.mass / n_rows,
+    )
     k = min(k, group.mass)
     return group._replace(k=k, scale=group.scale * group.width / (k - group.m))
 
 
 KSchedule.PAPER = KSchedule()
-
-
-# -- Steps on some of the rows, for the convex problem of the paper's DCA --------------------------
-
-
-StepSize: TypeAlias = "float | Callable[[int], float]"
-
-_BLOCK = 1 << 18  # entries of X that are gathered at a time: they stay in the cache
-
-
-class Batch(NamedTuple):
-    """Some rows, and how much each adds to the slope of G.
-
-    A row whose loss is above the threshold of its group adds `full` times the slope of its loss
-    in theta, and ``due - full`` in the threshold; any other adds nothing and `due`. On average
-    over draws, `full` is the mass of the row times the scale of its group; `due` is the same times
-    k over the mass of the group.
-    """
-
-    X: Any
-    y: npt.NDArray[Any]
-    group: npt.NDArray[np.intp]
-    full: FloatArray
-    due: FloatArray
-
-
-class Sampled:
-    """The convex problem of one outer step of DCA, seen through batches of rows.
-
-    Rows are drawn with replacement and with probability in proportion to their mass, so each row
-    of a batch stands for the same part of the total. A batch as large as the data is all rows,
-    without a draw.
-    """
-
-    def __init__(self, objective: RankedRangeObjective) -> None:
-        groups = objective.groups
-        self.objective = objective
-        self.group = np.zeros(groups.n_samples, dtype=np.intp)
-        self.mass = np.zeros(groups.n_samples)  # stays zero in rows outside of every group
-        for number, group in enumerate(groups):
-            self.group[group.rows] = number
-            self.mass[group.rows] = groups.masses[group.rows]
-        self.total = float(self.mass.sum())
-        self._ladder = np.cumsum(self.mass)
-        self._scale = np.array([group.scale for group in groups])
-        self._quota = np.array([group.k / group.mass for group in groups])
-        self._ridge = objective.ridge_diagonal.reshape(objective.shape)
-
-    def thresholds(self, raw: FloatArray) -> FloatArray:
-        """Return the best thresholds at raw predictions: the losses ranked k."""
-        losses = self.objective.losses(raw)
-        found = []
-        for group in self.objective.groups:
-            k = None if group.k >= group.mass else Mass(group.k)
-            found.append(kth_largest(losses[group.rows], k, sample_weight=self.mass[group.rows]))
-        return np.array(found, dtype=np.float64)
-
-    def batches(self, steps: int, batch_size: int, random: np.random.Generator) -> Iterator[Batch]:
-        """Yield a batch for each step."""
-        design, n = self.objective.design, len(self.mass)
-        if batch_size >= n:
-            X = design.X if design.is_sparse else design.X.astype(np.float64, copy=False)
-            whole = self._batch(X, self.objective.y, self.group, self.mass)
-            for _ in range(steps):
-                design.count(2 * n)
-                yield whole
-            return
-        at_once = max(1, _BLOCK // (batch_size * max(1, design.n_features)))
-        for done in range(0, steps, at_once):
-            size = batch_size * min(at_once, steps - done)
-            drawn = random.random(size) * self._ladder[-1]
-            rows = np.searchsorted(self._ladder, drawn, side="right")
-            design.count(2 * size)
-            X = design.X[rows]
-            if design.is_sparse and size * design.n_features <= _BLOCK:
-                X = X.toarray()  # steps are dense in any case, and slicing is slow
-            elif not design.is_sparse:
-                X = X.astype(np.float64, copy=False)
-            each = np.full(size, self.total / batch_size)
-            block = self._batch(X, self.objective.y[rows], self.group[rows], each)
-            full, due = block.full, block.due
-            for start in range(0, size, batch_size):
-                part = slice(start, start + batch_size)
-                yield Batch(X[part], block.y[part], block.group[part], full[part], due[part])
-
-    def _batch(
-        self, X: Any, y: npt.NDArray[Any], group: npt.NDArray[np.intp], mass: FloatArray
-    ) -> Batch:
-        full = mass * self._scale[group]
-        return Batch(X, y, group, full, full * self._quota[group])
-
-    def direction(
-        self, batch: Batch, theta: FloatArray, level: FloatArray, theta_hat: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the subgradient of G in theta and in the thresholds, estimated on a batch.
-
-        Its mean over all draws is a subgradient of G.
-        """
-        d = self.objective.design.n_features
-        raw = batch.X @ theta[:d]
-        if self.objective.design.intercept:
-            raw += theta[d]
-        losses, slopes = self.objective.loss.value_and_gradient(batch.y, raw)
-        count = batch.full * (losses > level[batch.group])
-        slopes = slopes * (count if slopes.ndim == 1 else count[:, None])
-        down = self._ridge * theta
-        down -= theta_hat
-        down[:d] += batch.X.T @ slopes
-        if self.objective.design.intercept:
-            down[d] += np.add.reduce(slopes)
-        surplus = batch.due - count
-        if len(level) == 1:
-            return down, np.add.reduce(surplus, keepdims=True)
-        return down, np.asarray(np.bincount(batch.group, surplus, len(level)), dtype=np.float64)
-
-
-def stochastic_step(
-    record: Record,
-    steps: int,
-    batch_size: int,
-    step_size: Callable[[int], float],
-    random: np.random.Generator,
-) -> None:
-    """Take an outer step whose inner steps read batches: Eq. (SGD) of the paper if of one row."""
-    convex, tangent = record.objective.convex_parts()
-    sampled = Sampled(convex)
-    shares = tangent_shares(record.objective, record.theta, record.raw, random)
-    theta_hat = tangent.subgradient_at(record.raw, record.theta, shares)
-    theta, level = record.theta, sampled.thresholds(record.raw)
-    for number, batch in enumerate(sampled.batches(steps, batch_size, random)):
-        down, surplus = sampled.direction(batch, theta, level, theta_hat)
-        length = step_size(number)
-        theta, level = theta - length * down, level - length * surplus
-    record.add(theta)
-
-
-def step_sizes(
-    objective: RankedRangeObjective, step_size: StepSize | None, batch_size: int
-) -> Callable[[int], float]:
-    """Return the length of each step as a function of its number."""
-    if callable(step_size):
-        return step_size
-    if step_size is not None:
-        length = _positive(step_size)
-        return lambda _: length
-    groups = objective.groups
-    heaviest = max(group.scale for group in groups) * sum(group.mass for group in groups)
-    first = 1 / (heaviest * _bend(objective.design, batch_size) + 1 / objective.C)
-    return lambda number: first / math.sqrt(1 + number)
-
-
-def _bend(design: Design, batch_size: int) -> float:
-    """Return how much the mean of half the squared raw predictions of a batch bends at most.
-
-    Over all rows that is the largest eigenvalue of their second moments, found by iteration on
-    some of them; the noise of a batch adds the mean squared length of a row, over its size.
-    """
-    some = design.take(np.arange(0, design.n_samples, math.ceil(design.n_samples / 1000)))
-    square = float(np.vdot(stored := some.X.data if some.is_sparse else some.X, stored))
-    square = square / some.n_samples + design.intercept
-    direction = np.ones(design.n_parameters)
-    for _ in range(10):
-        direction = some.pull(some.predict(direction)) / some.n_samples
-        largest = float(np.linalg.norm(direction))
-        direction /= max(largest, np.finfo(float).tiny)
-    return max(largest + square / batch_size, float(np.finfo(float).tiny))
-
-
-def _positive(step_size: object) -> float:
-    if not isinstance(step_size, bool) and isinstance(step_size, Real) and float(step_size) > 0:
-        return float(step_size)
-    raise ValueError(
-        f"step_size={step_size!r} is not a positive number; needed one, or a function of the "
-        "number of the step, such as lambda l: 0.1 / (l + 1) ** 0.5"
-    )
