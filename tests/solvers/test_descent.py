@@ -18,6 +18,9 @@ from sorr.solvers.descent import (
 from tests.solvers.problems import classes, targets_for
 
 
+# -- the fast phase -------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("n", [300, 7000])
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "absolute", "squared"])
 def test_a_convex_minimum_is_approached(n, loss):
@@ -108,6 +111,9 @@ def test_curvature_in_parts_is_that_of_all_rows(monkeypatch):
     np.testing.assert_allclose(_diagonal_size(objective, point), whole, rtol=1e-12)
 
 
+# -- limited-memory BFGS --------------------------------------------------------------------------
+
+
 def filled(size):
     rng = np.random.default_rng(0)
     root = rng.standard_normal((5, 5))
@@ -159,6 +165,9 @@ def test_changes_whose_squares_vanish_are_forgotten():
     assert np.isfinite(memory.solve(np.ones(1))).all()
 
 
+# -- convex functions with kinks ------------------------------------------------------------------
+
+
 START = np.array([3.0, -2.0, 5.0])
 CURVATURE = np.array([1.0, 10.0, 1000.0])
 
@@ -189,13 +198,13 @@ def points_of(function, max_steps, tol=0.0):
 
 
 @pytest.mark.parametrize("function", [bowl, kinks, ridge_of_maxima])
-def test_it_finds_the_lowest_point_with_and_without_kinks(function):
+def test_the_lowest_point_is_found_with_and_without_kinks(function):
     point = minimise_nonsmooth(function, START, max_steps=500, tol=0.0)
     assert function(point)[0] < 1e-7 * function(START)[0]
 
 
 @pytest.mark.parametrize("function", [bowl, kinks, ridge_of_maxima])
-def test_it_never_goes_up(function):
+def test_no_step_goes_up_at_kinks(function):
     values = [function(point)[0] for point in points_of(function, 50)]
     assert len(values) > 5
     assert np.all(np.diff(values) < 0)
@@ -216,11 +225,11 @@ def test_the_start_is_returned_where_nothing_is_lower():
     assert_array_equal(minimise_nonsmooth(bowl, np.zeros(3), max_steps=10, tol=0.0), np.zeros(3))
 
 
-def test_steps_are_counted():
+def test_the_number_of_steps_is_limited():
     assert len(points_of(kinks, 3)) == 1 + 3
 
 
-def test_it_stops_when_ten_steps_change_little():
+def test_steps_stop_when_ten_of_them_change_little():
     def raised(point):
         value, slope = kinks(point)
         return value + 1.0, slope
@@ -240,6 +249,9 @@ def test_a_region_without_values_is_not_entered():
     point = minimise_nonsmooth(half_plane, START, max_steps=200, tol=0.0)
     assert point[0] >= 1
     assert half_plane(point)[0] < bowl(START)[0]
+
+
+# -- soft cuts and rounded corners ----------------------------------------------------------------
 
 
 def test_annealing_finds_deeper_minima_than_sharp_steps():

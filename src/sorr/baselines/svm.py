@@ -14,7 +14,7 @@ from sorr.baselines.label_models import IterativeLabelModel
 from sorr.estimators import Labels, Rows, print_steps
 from sorr.losses import Loss, MultilabelHinge, RoundedMultilabelHinge, RoundedTopKSVM, TopKSVM
 from sorr.objectives import RankedRangeObjective
-from sorr.solvers import MEMORY, Memory, Point, Progress, Step, descend, evaluate, solve_symmetric
+from sorr.solvers import Memory, Point, Progress, Step, descend, evaluate, solve_symmetric
 
 __all__ = ["MulticlassSVM", "TopKSVMClassifier"]
 
@@ -262,7 +262,7 @@ def _minimise_rounded(
         design = objective.design.with_sizes_by_mass(objective.groups.weight)
         objective = objective.replace(design=design)
     width = _FIRST_WIDTH if start is None else _WARM_WIDTH
-    memory, n_iter = Memory(MEMORY), 0
+    memory, n_iter = Memory(), 0
 
     def record(reached: Point) -> None:
         nonlocal n_iter

@@ -1,9 +1,13 @@
-"""Solvers: from an objective to parameters, with a status that says what they are worth."""
+"""Solvers: from an objective to parameters, with a status that says what they are worth.
+
+`trim` is the default, `topsum` solves convex problems, `dca` is the paper's algorithm, and
+`exhaustive` is the referee for tiny problems. `solve_path` solves a whole grid at once.
+"""
 
 from sorr.solvers.certificate import lower_bound
 from sorr.solvers.convex import topsum
 from sorr.solvers.dc_algorithm import KSchedule, dca
-from sorr.solvers.descent import MEMORY, Memory, Point, descend, evaluate
+from sorr.solvers.descent import Memory, Point, descend, evaluate
 from sorr.solvers.enumeration import exhaustive
 from sorr.solvers.interior import solve_symmetric
 from sorr.solvers.path import Path, grid, solve_path
@@ -12,7 +16,6 @@ from sorr.solvers.starts import average_start, find_starts, is_small
 from sorr.solvers.trimming import trim
 
 __all__ = [
-    "MEMORY",
     "KSchedule",
     "Memory",
     "Minimum",

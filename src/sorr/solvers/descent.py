@@ -24,7 +24,6 @@ from sorr.objectives import RankedRangeObjective, annealed, blurred, subsample
 from sorr.solvers.interior import solve_symmetric
 
 __all__ = [
-    "MEMORY",
     "Memory",
     "Point",
     "anneal",
@@ -35,7 +34,7 @@ __all__ = [
     "newton_past_corners",
 ]
 
-MEMORY = 8  # steps that are remembered
+_MEMORY = 8  # steps that are remembered by default
 _ARMIJO = 1e-4  # share of the decrease promised by the slope that a step has to reach
 _WIDTHS = (0.5, 0.1)  # of rounded corners, relative to the typical loss
 _FLOAT32_ROWS = 5000  # rows from which predictions are in float32: exponentials take a fifth
@@ -112,7 +111,7 @@ def descend(
         Corners are rounded over these widths, one after the other, each times the typical loss.
     """
     rng = np.random.default_rng(0) if rng is None else rng
-    memory = Memory(MEMORY) if memory is None else memory
+    memory = Memory() if memory is None else memory
     run = partial(_take_steps, max_iter=max_iter, rng=rng, precise=precise)
     if objective.loss.has_curvature or not objective.loss.has_smooth_neighbour:
         return run(objective, point, tol=tol, record=record, memory=memory)
@@ -129,7 +128,7 @@ def descend(
                 record(best)
     if len(objective.shape) > 1 and (precise or objective.n_samples < _FLOAT32_ROWS):
         # No Newton steps follow for several outputs: subgradients bring the last percent.
-        best = run(objective, best, tol=tol, record=record, memory=Memory(MEMORY))
+        best = run(objective, best, tol=tol, record=record, memory=Memory())
     return best
 
 
@@ -340,11 +339,11 @@ class Memory:
 
     Parameters
     ----------
-    size : int
+    size : int, default=8
         How many steps are kept.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int = _MEMORY) -> None:
         self._pairs: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=size)
 
     def __len__(self) -> int:
@@ -472,7 +471,7 @@ def anneal(objective: RankedRangeObjective, point: Point, rng: np.random.Generat
     scale = objective.typical_loss(point.raw, point.shares)
     if scale <= 0:  # every row is fitted already
         return point
-    memory = Memory(MEMORY)
+    memory = Memory()
     for temperature in _TEMPERATURES:
         soft = annealed(objective, temperature * scale)
         end = descend(

@@ -63,8 +63,8 @@ class Status(Enum):
     ITERATION_LIMIT = "the limit of iterations was reached while the objective still decreased"
     CONSTANT_MODEL = (
         "the best model predicts the same for every row; raise k or lower m if few ranks are "
-        "kept, scale the columns of X or raise C if the ridge is strong; or the features say "
-        "nothing about the target"
+        "kept, scale the columns of X or raise C if the ridge is strong, or look for features that "
+        "say more about the target"
     )
 
     @property
