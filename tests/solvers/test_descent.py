@@ -17,7 +17,6 @@ from sorr.solvers.descent import (
 )
 from tests.solvers.problems import classes, targets_for
 
-
 # -- the fast phase -------------------------------------------------------------------------------
 
 
