@@ -110,8 +110,8 @@ def test_two_models_can_be_drawn_side_by_side():
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        (3, "X has 3 features; a boundary is drawn over two features: choose two columns"),
-        (None, "X has 1 dimension; a boundary is drawn over two"),
+        (3, r"X has shape \(60, 3\); needed two features: choose two columns"),
+        (None, r"X has shape \(60,\); needed two features"),
     ],
 )
 def test_other_than_two_features_are_refused(columns, message):
@@ -124,7 +124,7 @@ def test_other_than_two_features_are_refused(columns, message):
 @pytest.mark.parametrize("resolution", [1, 0])
 def test_points_that_span_no_area_are_refused(resolution):
     model, X, y = two_classes()
-    with pytest.raises(ValueError, match=f"resolution={resolution} points .*; needed 2 or more"):
+    with pytest.raises(ValueError, match=f"resolution={resolution} is not .*; needed an int, 2 or"):
         DecisionBoundaryDisplay.from_estimator(model, X, y, resolution=resolution)
     assert DecisionBoundaryDisplay.from_estimator(model, X, y, resolution=2).surface_ is not None
 

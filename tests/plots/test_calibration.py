@@ -129,7 +129,7 @@ def test_a_model_that_is_not_fitted_is_refused():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"strategy": "equal"}, "strategy='equal' is unknown; needed 'quantile' or 'uniform'"),
+        ({"strategy": "kmeans"}, "strategy='kmeans' is not known; needed one of 'quantile', 'u"),
         ({"n_bins": 0}, "2 rows are given, and n_bins=0; needed one or more of both"),
         ({"y_true": [0, 2]}, "y_true holds other values than 0 and 1; pass y == label"),
         (
@@ -139,8 +139,8 @@ def test_a_model_that_is_not_fitted_is_refused():
         ({"y_prob": [[0.8, 0.2], [0.3, 0.7]]}, r"y_prob \(2, 2\).*take the column of the label"),
         ({"y_true": [[0], [1]], "y_prob": [[0.2], [0.7]]}, r"y_true has shape \(2, 1\)"),
         ({"y_prob": [0.2, np.nan]}, "1 of the probabilities are NaN; needed numbers from 0 to 1"),
-        ({"y_prob": [-0.1, 0.7]}, "y_prob holds -0.1, which is no probability; needed numbers"),
-        ({"y_prob": [0.2, 1.5]}, "y_prob holds 1.5, .*: not from decision_function"),
+        ({"y_prob": [-0.1, 0.7]}, "y_prob holds -0.1, which is not a probability; needed numbers"),
+        ({"y_prob": [0.2, 1.5]}, "y_prob holds 1.5, .* and not from decision_function"),
         ({"left_out": [True]}, r"left_out has shape \(1,\); needed .* each of the 2 rows"),
         ({"left_out": True}, r"left_out has shape \(\); needed .* each of the 2 rows"),
     ],

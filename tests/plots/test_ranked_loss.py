@@ -171,7 +171,7 @@ def test_many_classes_are_drawn_in_rows_of_three():
         ({"X": None, "y": None}, "each class is ranked by itself.*pass X and y"),
         ({"y": None}, "X is given without y"),
         ({"X": None, "y": ["no", "yes"]}, "y has 2 labels, the fit had 60 rows"),
-        ({"y": ["maybe"] * 60}, "'maybe'.* is none of the classes of the fit"),
+        ({"y": ["maybe"] * 60}, "'maybe', which is not a class of the fit"),
         ({"sample_weight": [1.0, 2.0]}, "sample_weight has 2 entries; needed one for each"),
         (
             {"sample_weight": np.full(60, 0.5)},
@@ -196,7 +196,7 @@ def test_losses_that_are_nan_are_refused_unless_they_have_no_weight():
     losses = [1.0, np.nan, 2.0, np.nan]
     for weight in (None, [1, 1, 1, 0]):
         n = 2 if weight is None else 1
-        with pytest.raises(ValueError, match=f"^{n} of the losses are NaN.*leave these rows out"):
+        with pytest.raises(ValueError, match=f"^{n} of the losses are NaN.*remove these rows"):
             RankedLossDisplay.from_losses(losses, m=1, sample_weight=weight)
     display = RankedLossDisplay.from_losses(losses, m=1, sample_weight=[1, 0, 1, 0])
     assert_array_equal(heights(display), [2.0, 1.0])

@@ -158,10 +158,10 @@ def test_a_mapping_for_each_class_is_drawn_by_name():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"parameter": "tol"}, "parameter='tol' is unknown; needed 'm', 'k' or 'C'"),
-        ({"fixed": {"m": 0.1}}, "'m' is to be drawn, and is in fixed="),
-        ({"fixed": {"k": 0.3}}, "fixed k=0.3 is not in the grid; there are 0.5, 0.8, None"),
-        ({"fixed": {"tol": 1}}, "fixed names 'tol'; the grid is over m, k, C"),
+        ({"parameter": "tol"}, "parameter='tol' is not known; needed one of 'm', 'k', 'C'"),
+        ({"fixed": {"m": 0.1}}, "'m' is to be drawn and is in fixed="),
+        ({"fixed": {"k": 0.3}}, "fixed k=0.3 is not in the grid; needed one of 0.5, 0.8, None"),
+        ({"fixed": {"tol": 1}}, "fixed has 'tol'; the grid is over m, k, C"),
     ],
 )
 def test_what_is_not_in_the_grid_is_refused(options, message):

@@ -78,5 +78,5 @@ def test_what_cannot_be_drawn_is_refused():
         TraceDisplay.from_estimator(SimpleNamespace())
     with pytest.raises(ValueError, match="the trace holds no step"):
         TraceDisplay.from_estimator(fitted(()))
-    with pytest.raises(ValueError, match="against='time' is unknown; needed 'step' or 'passes'"):
+    with pytest.raises(ValueError, match="against='time' is not known; needed one of 'step', 'p"):
         TraceDisplay.from_estimator(fitted(), against="time")

@@ -1,6 +1,6 @@
-"""Displays in the manner of scikit-learn: numbers in the constructor, drawing in `plot`.
+"""Displays as in scikit-learn: numbers in the constructor, drawing in `plot`.
 
-Each has a `from_estimator` and reads fitted estimators by their attributes. Drawing needs
+Each display has a `from_estimator` that reads the attributes of a fitted estimator. Drawing needs
 matplotlib, which is imported on first use: ``pip install "sorr[plot]"``.
 """
 

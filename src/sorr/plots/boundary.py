@@ -1,4 +1,4 @@
-"""Where a classifier of two features changes its mind, and which rows it left out."""
+"""The decision boundary of a classifier of two features, and the rows that it left out."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from sorr._checks import as_count
 from sorr._typing import FloatArray
 from sorr.plots.canvas import CLASS_COLOURS, INK, MARKERS, place_legend, take_axes
-from sorr.plots.fitted import label_index, left_out_rows, missing, name_of, take_apart
+from sorr.plots.fitted import find_left_out, label_index, missing_attribute, take_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,31 +23,31 @@ __all__ = ["DecisionBoundaryDisplay"]
 
 
 class DecisionBoundaryDisplay:
-    """The regions of a classifier of two features, the rows by class, those left out marked.
+    """The regions of a classifier of two features, and the rows; those left out are marked.
 
     Parameters
     ----------
     grid : pair of ndarray of shape (n_y, n_x)
-        The points that were asked about, as from `numpy.meshgrid`.
+        The points at which the classifier was evaluated, as from `numpy.meshgrid`.
     scores : ndarray of shape (n_y, n_x, n_classes)
-        The score of each class there; the largest one wins.
+        The score of each class there; the class with the largest one is predicted.
     classes : sequence
         The names of the classes.
     X : ndarray of shape (n_samples, 2), optional
         Rows to draw.
     index : ndarray of int of shape (n_samples,), optional
-        The class that each is labelled with, by its place among the classes.
+        The label of each row, by its position among the classes.
     left_out : ndarray of bool of shape (n_samples,), optional
         Rows to mark.
     feature_names : pair of str, default=("feature 0", "feature 1")
-        What to write on the axes.
+        The labels of the axes.
     name : str, optional
         The name of the model, for the title.
 
     Attributes
     ----------
     ax_, figure_ : Axes, Figure
-        What was drawn on.
+        The axes and the figure of the drawing.
     surface_ : QuadContourSet
         The regions.
     boundaries_ : list of QuadContourSet
@@ -111,21 +112,21 @@ class DecisionBoundaryDisplay:
         Parameters
         ----------
         estimator : fitted classifier
-            Of any library, or a pipeline. If it has `outlier_score`, the rows that the fit left
+            From any library, or a pipeline. If it has `outlier_score`, the rows that the fit left
             out, or would have left out, are marked.
         X : array-like of shape (n_samples, 2)
-            Rows of the fit, or others; the axes reach as far as they do.
+            Rows of the fit, or others. They set the range of the axes.
         y : array-like of shape (n_samples,), optional
-            Their labels; without them no rows are drawn.
+            Their labels. Without labels no rows are drawn.
         resolution : int, default=200
-            How many points to ask about along each axis: two or more.
+            The number of points along each axis at which to evaluate: at least two.
         margin : float, default=0.08
-            How far the axes reach beyond the rows, as a share of their range.
+            How far the axes go beyond the rows, as a share of their range.
         name : str, optional
-            What to call the model: its class by default.
+            The name of the model. By default its class.
         ax : Axes, optional
         **options
-            Passed on to `plot`.
+            Passed to `plot`.
 
         Returns
         -------
@@ -133,39 +134,33 @@ class DecisionBoundaryDisplay:
         """
         model = take_apart(estimator).model
         if not hasattr(estimator, "classes_"):
-            raise missing(model, "classes_", "RankedRangeClassifier")
+            raise missing_attribute(model, "classes_", "RankedRangeClassifier")
         names = [str(column) for column in getattr(X, "columns", ())]
         points = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != 2:
-            n = points.shape[1] if points.ndim == 2 else points.ndim
-            what = f"{n} features" if points.ndim == 2 else f"{n} dimension"
             raise ValueError(
-                f"X has {what}; a boundary is drawn over two features: choose two columns, and "
-                "fit the model on these"
+                f"X has shape {points.shape}; needed two features: choose two columns, and fit "
+                "the model on these"
             )
-        if resolution < 2:
-            raise ValueError(
-                f"resolution={resolution} points along each axis make no area; needed 2 or more, "
-                "such as resolution=200"
-            )
+        as_count("resolution", resolution, lowest=2, what="a number of points along each axis")
         low, high = points.min(axis=0), points.max(axis=0)
         reach = margin * np.where(high > low, high - low, 1.0)
         sides = [np.linspace(low[i] - reach[i], high[i] + reach[i], resolution) for i in (0, 1)]
         across, up = np.meshgrid(*sides)
-        asked: Any = np.column_stack([across.ravel(), up.ravel()])
+        queries: Any = np.column_stack([across.ravel(), up.ravel()])
         if names:  # a frame of the same kind, since the model may look for its columns
-            asked = type(X)(dict(zip(X.columns, asked.T, strict=True)))
+            queries = type(X)(dict(zip(X.columns, queries.T, strict=True)))
         classes = np.asarray(estimator.classes_)
-        scores = _scores(estimator, asked, classes)
+        scores = _score_classes(estimator, queries, classes)
         return cls(
             (across, up),
             scores.reshape(*across.shape, len(classes)),
             classes.tolist(),
             X=points,
             index=None if y is None else label_index(y, classes),
-            left_out=None if y is None else left_out_rows(estimator, X, y),
+            left_out=None if y is None else find_left_out(estimator, X, y),
             feature_names=names or ("feature 0", "feature 1"),
-            name=name_of(model) if name is None else name,
+            name=type(model).__name__ if name is None else name,
         ).plot(ax=ax, **options)
 
     def plot(self, ax: Axes | None = None, *, size: float | None = None) -> Self:
@@ -174,9 +169,9 @@ class DecisionBoundaryDisplay:
         Parameters
         ----------
         ax : Axes, optional
-            New ones by default.
+            By default new ones.
         size : float, optional
-            The area of a mark, in square points: less where there are many rows, by default.
+            The area of a marker, in square points. By default smaller if there are many rows.
 
         Returns
         -------
@@ -240,7 +235,7 @@ class DecisionBoundaryDisplay:
             )
 
     def _leads(self) -> list[FloatArray]:
-        """Return by how much each class leads over the others: its boundary is where that is 0."""
+        """Return how far each class leads over the others; its boundary is where that is zero."""
         leads = []
         for i in range(1 if len(self.classes) == 2 else 0, len(self.classes)):
             others = np.delete(self.scores, i, axis=-1).max(axis=-1)
@@ -250,10 +245,10 @@ class DecisionBoundaryDisplay:
         return leads
 
 
-def _scores(estimator: Any, asked: Any, classes: npt.NDArray[Any]) -> FloatArray:
-    """Return a score of each class that is largest where it is predicted."""
+def _score_classes(estimator: Any, rows: Any, classes: npt.NDArray[Any]) -> FloatArray:
+    """Return a score for each class; the predicted class has the largest one."""
     if hasattr(estimator, "decision_function"):
-        raw = np.asarray(estimator.decision_function(asked), dtype=np.float64)
+        raw = np.asarray(estimator.decision_function(rows), dtype=np.float64)
         return np.column_stack([-raw, raw]) if raw.ndim == 1 else raw
-    index = label_index(estimator.predict(asked), classes)
+    index = label_index(estimator.predict(rows), classes)
     return np.asarray(np.eye(len(classes))[index])

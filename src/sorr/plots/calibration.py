@@ -1,4 +1,4 @@
-"""Whether predicted probabilities are frequencies: on all rows, and on the rows that were kept."""
+"""Predicted probabilities against frequencies: for all rows, and for the rows that were kept."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from sorr._checks import check_choice
 from sorr._typing import FloatArray
 from sorr.plots.canvas import DROPPED, INK, KEPT, place_legend, take_axes
-from sorr.plots.fitted import label_index, left_out_rows, name_of, take_apart
+from sorr.plots.fitted import find_left_out, label_index, take_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,37 +21,37 @@ __all__ = ["CalibrationDisplay", "ReliabilityCurve"]
 
 Strategy = Literal["uniform", "quantile"]
 
-_NORMAL = 1.959964  # standard errors on either side that hold 95 % of a normal distribution
+_STANDARD_ERRORS = 1.959964  # on either side, for 95 % of a normal distribution
 
 
 class ReliabilityCurve(NamedTuple):
-    """What was predicted in each bin of probability, and what was there."""
+    """The mean prediction and the frequency of the label in each bin of probabilities."""
 
     predicted: FloatArray
-    """The mean probability of the rows of a bin."""
+    """The mean probability of the rows of each bin."""
 
     observed: FloatArray
-    """The share of them that has the label."""
+    """The share of these rows that have the label."""
 
     n_rows: npt.NDArray[np.int64]
-    """How many rows they are; empty bins are left out."""
+    """The number of these rows; empty bins are left out."""
 
     def interval(self) -> tuple[FloatArray, FloatArray]:
         """Return the ends of the 95 % interval of each share (Wilson, 1927)."""
-        n, share, z = self.n_rows, self.observed, _NORMAL
+        n, share, z = self.n_rows, self.observed, _STANDARD_ERRORS
         centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
         half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
         return np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
 
 
 class CalibrationDisplay:
-    """How often a label is there when it is predicted with a given probability.
+    """How often rows have a label when it is predicted with a given probability.
 
-    The curve over all rows takes the labels as they are. Wrong labels bend it: where one in ten
-    is flipped, a perfect model that says 0.99 finds the label in 90 % of the rows. The curve over
-    the rows that were kept errs the other way, because the rows left out are those that disagree
-    with the model. If nothing but wrong labels was left out, the second curve is the one to read;
-    in general the truth is between the two, and rows with checked labels are better than either.
+    The curve over all rows takes the labels as they are. Wrong labels bend it: if one label in ten
+    is flipped and a perfect model predicts 0.99, only 90 % of the rows have the label. The curve
+    over the rows that were kept is wrong in the other direction, because the rows left out are
+    those that disagree with the model. If only wrong labels were left out, read the second curve.
+    In general the truth is between the two; rows with checked labels are better than either.
 
     Parameters
     ----------
@@ -59,14 +60,14 @@ class CalibrationDisplay:
     kept_rows : ReliabilityCurve, optional
         The curve over the rows that were kept.
     pos_label : label, optional
-        Which label it is about.
+        The label whose probability is predicted.
     name : str, optional
         The name of the model, for the title.
 
     Attributes
     ----------
     ax_, figure_ : Axes, Figure
-        What was drawn on.
+        The axes and the figure of the drawing.
     line_ : Line2D
         The curve over all rows.
     kept_line_ : Line2D or None
@@ -125,21 +126,21 @@ class CalibrationDisplay:
             With `predict_proba`, or a pipeline that ends with one. If it has `outlier_score`, a
             second curve leaves out the rows that the fit left out, or would have left out.
         X : array-like of shape (n_samples, n_features)
-            The rows of the fit, or better new ones: a model knows the rows of its fit too well.
+            The rows of the fit, or better new ones: a model fits its own rows too well.
         y : array-like of shape (n_samples,)
             Their labels.
         pos_label : label, optional
-            Which label to look at: the second one by default. Has to be given where there are
-            more than two, and stands against all others.
+            The label to look at, against all others. By default the second of two; with more than
+            two it is required.
         n_bins : int, default=10
-            How many bins to cut the probabilities into.
+            The number of bins of the probabilities.
         strategy : {"quantile", "uniform"}, default="quantile"
-            Bins of as many rows each, or of the same width.
+            Bins with equal numbers of rows, or of equal width.
         name : str, optional
-            What to call the model: its class by default.
+            The name of the model. By default its class.
         ax : Axes, optional
         **options
-            Passed on to `plot`.
+            Passed to `plot`.
 
         Returns
         -------
@@ -148,27 +149,27 @@ class CalibrationDisplay:
         model = take_apart(estimator).model
         if not hasattr(estimator, "predict_proba"):
             raise ValueError(
-                f"this {name_of(model)} has no predict_proba; needed a classifier with a smooth "
-                "loss, such as loss='logistic'"
+                f"this {type(model).__name__} has no predict_proba; needed a classifier with a "
+                "smooth loss, such as loss='logistic'"
             )
         probability = np.asarray(estimator.predict_proba(X), dtype=np.float64)
         classes = np.asarray(estimator.classes_).tolist()
         if pos_label is None:
             if len(classes) != 2:
                 raise ValueError(
-                    f"there are {len(classes)} classes; needed pos_label, the one to look at: "
+                    f"there are {len(classes)} classes; needed pos_label, the label to look at: "
                     f"one of {', '.join(map(repr, classes))}"
                 )
             pos_label = classes[1]
-        column = int(label_index([pos_label], classes)[0])
+        column = int(label_index([pos_label], classes, "pos_label")[0])
         return cls.from_predictions(
             label_index(y, classes) == column,
             probability[:, column],
-            left_out=left_out_rows(estimator, X, y),
+            left_out=find_left_out(estimator, X, y),
             pos_label=pos_label,
             n_bins=n_bins,
             strategy=strategy,
-            name=name_of(model) if name is None else name,
+            name=type(model).__name__ if name is None else name,
             ax=ax,
             **options,
         )
@@ -187,16 +188,16 @@ class CalibrationDisplay:
         ax: Axes | None = None,
         **options: Any,
     ) -> Self:
-        """Draw the curves of predictions that are at hand.
+        """Draw the curves of given predictions.
 
         Parameters
         ----------
         y_true : array-like of shape (n_samples,)
             Whether each row has the label: bools, or zeros and ones.
         y_prob : array-like of shape (n_samples,)
-            The probability with which it was predicted.
+            The predicted probability of the label.
         left_out : array-like of bool of shape (n_samples,), optional
-            Rows to leave out of the second curve; without it there is none.
+            Rows to leave out of the second curve. By default there is no second curve.
         pos_label, n_bins, strategy, name, ax, **options
             As in `from_estimator`.
 
@@ -208,26 +209,26 @@ class CalibrationDisplay:
         if not np.isin(has_label, (0, 1)).all():
             raise ValueError("y_true holds other values than 0 and 1; pass y == label")
         _check_probability(probability, has_label.shape)
-        everything = _curve(has_label, probability, n_bins, strategy)
-        kept = None
+        all_rows = _count_bins(has_label, probability, n_bins, strategy)
+        kept_rows = None
         if left_out is not None:
-            stays = ~np.asarray(left_out, dtype=bool)
-            if stays.shape != probability.shape:
+            is_kept = ~np.asarray(left_out, dtype=bool)
+            if is_kept.shape != probability.shape:
                 raise ValueError(
-                    f"left_out has shape {stays.shape}; needed True or False for each of the "
+                    f"left_out has shape {is_kept.shape}; needed True or False for each of the "
                     f"{len(probability)} rows"
                 )
-            if stays.any():
-                kept = _curve(has_label[stays], probability[stays], n_bins, strategy)
-        return cls(everything, kept, pos_label=pos_label, name=name).plot(ax=ax, **options)
+            if is_kept.any():
+                kept_rows = _count_bins(has_label[is_kept], probability[is_kept], n_bins, strategy)
+        return cls(all_rows, kept_rows, pos_label=pos_label, name=name).plot(ax=ax, **options)
 
     def plot(self, ax: Axes | None = None, *, interval: bool = True) -> Self:
-        """Draw the curves, and the diagonal on which a calibrated model lies.
+        """Draw the curves, and the diagonal of a calibrated model.
 
         Parameters
         ----------
         ax : Axes, optional
-            New ones by default.
+            By default new ones.
         interval : bool, default=True
             Whether to draw the 95 % interval of each share.
 
@@ -238,10 +239,12 @@ class CalibrationDisplay:
         self.ax_ = ax = take_axes(ax, "CalibrationDisplay.plot", (7.2, 4.6))
         self.figure_ = ax.figure
         ax.plot([0, 1], [0, 1], color=INK, linestyle=(0, (1, 2)), label="calibrated")
-        self.line_ = _draw(ax, self.all_rows, "all rows, as labelled", interval, DROPPED, "s", "--")
+        look: dict[str, Any] = {"color": DROPPED, "marker": "s", "linestyle": "--"}
+        self.line_ = _draw(ax, self.all_rows, "all rows, as labelled", interval, look)
         self.kept_line_ = None
         if self.kept_rows is not None:
-            self.kept_line_ = _draw(ax, self.kept_rows, "rows kept", interval, KEPT, "o", "-")
+            look = {"color": KEPT, "marker": "o", "linestyle": "-"}
+            self.kept_line_ = _draw(ax, self.kept_rows, "rows kept", interval, look)
         label = "the label" if self.pos_label is None else f"label {self.pos_label!r}"
         ax.set_xlabel(f"probability predicted for {label}")
         ax.set_ylabel(f"share of rows with {label}")
@@ -253,26 +256,13 @@ class CalibrationDisplay:
 
 
 def _draw(
-    ax: Axes,
-    curve: ReliabilityCurve,
-    label: str,
-    interval: bool,
-    colour: str,
-    mark: str,
-    dashes: str,
+    ax: Axes, curve: ReliabilityCurve, label: str, interval: bool, look: dict[str, Any]
 ) -> Line2D:
-    (line,) = ax.plot(
-        curve.predicted,
-        curve.observed,
-        color=colour,
-        marker=mark,
-        linestyle=dashes,
-        markersize=5,
-        label=f"{label} ({curve.n_rows.sum()})",
-    )
+    label = f"{label} ({curve.n_rows.sum()})"
+    (line,) = ax.plot(curve.predicted, curve.observed, markersize=5, label=label, **look)
     if interval:
         low, high = curve.interval()
-        ax.vlines(curve.predicted, low, high, color=colour, alpha=0.5, linewidth=1.5)
+        ax.vlines(curve.predicted, low, high, color=look["color"], alpha=0.5, linewidth=1.5)
     return line
 
 
@@ -285,31 +275,32 @@ def _check_probability(probability: FloatArray, shape: tuple[int, ...]) -> None:
     if np.isnan(probability).any():
         raise ValueError(
             f"{np.isnan(probability).sum()} of the probabilities are NaN; needed numbers from 0 to "
-            "1: leave these rows out"
+            "1: remove these rows"
         )
     outside = probability[(probability < 0) | (probability > 1)]
     if len(outside):
         raise ValueError(
-            f"y_prob holds {outside[0]:g}, which is no probability; needed numbers from 0 to 1, as "
-            "from predict_proba: not from decision_function"
+            f"y_prob holds {outside[0]:g}, which is not a probability; needed numbers from 0 to 1, "
+            "from predict_proba and not from decision_function"
         )
 
 
-def _curve(
+def _count_bins(
     has_label: npt.NDArray[Any], probability: FloatArray, n_bins: int, strategy: str
 ) -> ReliabilityCurve:
     if not len(probability) or n_bins < 1:
         raise ValueError(
             f"{len(probability)} rows are given, and n_bins={n_bins}; needed one or more of both"
         )
-    if strategy not in ("quantile", "uniform"):
-        raise ValueError(f"strategy={strategy!r} is unknown; needed 'quantile' or 'uniform'")
+    check_choice("strategy", strategy, ("quantile", "uniform"))
     edges = np.linspace(0, 1, n_bins + 1)
     if strategy == "quantile":
         edges = np.quantile(probability, edges)
     bins = np.searchsorted(edges[1:-1], probability)
     count = np.bincount(bins, minlength=n_bins)
     filled = count > 0
-    totals = [np.bincount(bins, sums, n_bins)[filled] for sums in (probability, has_label)]
-    n = count[filled]
-    return ReliabilityCurve(totals[0] / n, totals[1] / n, n)
+    predicted, observed = (
+        np.bincount(bins, values, n_bins)[filled] / count[filled]
+        for values in (probability, has_label)
+    )
+    return ReliabilityCurve(predicted, observed, count[filled])

@@ -1,4 +1,4 @@
-"""Where displays draw: matplotlib on first use, axes, colours, and marks that need no colour."""
+"""What all displays share: matplotlib on first use, axes, legends, colours and markers."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ __all__ = [
 
 DROPPED, KEPT, EASY, INK = "#c8442f", "#2a6fa8", "#8c959e", "#3c434a"
 
-# Okabe and Ito (2008), told apart by colour-blind readers; dark ones first. Vermilion is left out:
-# it is near the colour of rows that are dropped.
+# Okabe and Ito (2008), distinct for colour-blind readers, dark ones first. Vermilion is left out:
+# it is too similar to the colour of dropped rows.
 CLASS_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#5d5d5d", "#b8a800")
 MARKERS = "os^DvP*<>X"
 
@@ -50,13 +50,13 @@ def take_axes(ax: Axes | None, caller: str, size: tuple[float, float]) -> Axes:
 
 
 def tidy(ax: Axes) -> Axes:
-    """Take the frame away where nothing is measured."""
+    """Remove the frame at the top and at the right."""
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
 def scale_by_powers(ax: Axes) -> None:
-    """Make the upward axis logarithmic, with plain numbers on it."""
+    """Make the y axis logarithmic, with plain numbers on it."""
     ax.set_yscale("log")
     ax.yaxis.set_major_formatter("{x:g}")
     ax.yaxis.set_minor_formatter("")
@@ -65,9 +65,9 @@ def scale_by_powers(ax: Axes) -> None:
 def place_legend(
     ax: Axes, handles: list[Any] | None = None, *, free_corner: str | None = None
 ) -> None:
-    """Put the legend beside the axes if the figure makes room for it, else where nothing is drawn.
+    """Put the legend beside the axes if the figure has a layout that makes room for it.
 
-    That is a corner which is known to be free, or a strip that is added at the top.
+    Otherwise it goes into a corner that is known to be free, or into a strip added at the top.
     """
     options: dict[str, Any] = {} if handles is None else {"handles": handles}
     if ax.figure.get_layout_engine() is not None:

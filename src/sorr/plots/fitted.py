@@ -1,45 +1,42 @@
-"""What displays read off fitted estimators, by attribute: they know no class of them."""
+"""What displays read from fitted estimators: attributes, never the class of an estimator."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from sorr._typing import BoolArray, FloatArray
+from sorr._checks import class_index
+from sorr._typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
-    "Judged",
-    "Parts",
-    "fitted",
-    "judge",
+    "RowLosses",
+    "find_left_out",
     "label_index",
-    "left_out_rows",
-    "missing",
-    "name_of",
+    "missing_attribute",
+    "read_losses",
+    "require_fitted",
     "take_apart",
 ]
 
-
-_FITTED = ("coef_", "classes_")  # one of which most estimators have after fit, of any library
+_FITTED_ATTRIBUTES = ("coef_", "classes_")  # most fitted estimators of any library have one
 
 
 class Parts(NamedTuple):
-    """An estimator without its wrapping."""
+    """A model, and the steps before it in its pipeline."""
 
     model: Any
     before: tuple[Any, ...]
 
     def transform(self, X: Any) -> Any:
-        """Return the rows as the model sees them, after the other steps of its pipeline."""
+        """Return the rows as the model sees them."""
         for step in self.before:
             X = step.transform(X)
         return X
 
 
 def take_apart(estimator: Any) -> Parts:
-    """Return the last step of a pipeline and the steps before it, the best model of a search."""
+    """Return the last step of a pipeline and the steps before it; of a search, the best model."""
     before: list[Any] = []
     while True:
         if hasattr(estimator, "best_estimator_"):
@@ -52,27 +49,29 @@ def take_apart(estimator: Any) -> Parts:
             return Parts(estimator, tuple(before))
 
 
-def fitted(estimator: Any, *attributes: str) -> Any:
-    """Return the model with these attributes, or say which one is missing."""
+def require_fitted(estimator: Any, *attributes: str) -> Any:
+    """Return the model if it has these attributes, or raise an error about the missing one."""
     model = take_apart(estimator).model
     for attribute in attributes:
         if not hasattr(model, attribute):
-            raise missing(model, attribute, "RankedRangeClassifier", "RankedRangeRegressor")
+            raise missing_attribute(
+                model, attribute, "RankedRangeClassifier", "RankedRangeRegressor"
+            )
     return model
 
 
-def missing(estimator: Any, attribute: str, *kinds: str) -> Exception:
-    """Return the error to raise where an estimator is not fitted, or is of another kind.
+def missing_attribute(estimator: Any, attribute: str, *kinds: str) -> Exception:
+    """Return the error to raise if an estimator is not fitted, or is of another kind.
 
     `kinds` are the names of estimators that have the attribute after fit.
     """
     from sklearn.exceptions import NotFittedError
 
-    name = name_of(estimator)
-    if any(hasattr(estimator, sign) for sign in _FITTED):
+    name = type(estimator).__name__
+    if any(hasattr(estimator, sign) for sign in _FITTED_ATTRIBUTES):
         return TypeError(
-            f"this {name} has no {attribute}, though it is fitted: it is an estimator of another "
-            f"kind; needed one that has it, such as {' or '.join(kinds)}"
+            f"this {name} has no {attribute}, though it is fitted; needed an estimator that has "
+            f"it, such as {' or '.join(kinds)}"
         )
     error: Exception = NotFittedError(
         f"this {name} has no {attribute}: it is not fitted, or it is an estimator of another "
@@ -81,39 +80,30 @@ def missing(estimator: Any, attribute: str, *kinds: str) -> Exception:
     return error
 
 
-def name_of(estimator: Any) -> str:
-    """Return the name of the class of an estimator."""
-    return type(estimator).__name__
-
-
-def label_index(y: Any, classes: Any) -> npt.NDArray[np.intp]:
-    """Return the place of each label among the classes, which are sorted."""
-    labels, names = np.asarray(y), np.asarray(classes)
+def label_index(y: Any, classes: Any, name: str = "y") -> IntArray:
+    """Return the position of each label among the classes of a fit."""
+    labels = np.asarray(y)
     if labels.ndim != 1:
-        raise ValueError(f"y has shape {labels.shape}; needed one label per row, in one dimension")
-    strangers = labels[~np.isin(labels, names)]
-    if len(strangers):
         raise ValueError(
-            f"{strangers.tolist()[0]!r} is none of the classes of the fit; needed labels among "
-            f"{', '.join(map(repr, names.tolist()))}"
+            f"{name} has shape {labels.shape}; needed one label per row, in one dimension"
         )
-    return np.searchsorted(names, labels)
+    return class_index(labels, np.asarray(classes), name)
 
 
-class Judged(NamedTuple):
+class RowLosses(NamedTuple):
     """Rows as a fitted model sees them."""
 
     values: FloatArray
-    """Their losses; of new rows, by how much these exceed the largest that was kept."""
+    """Their losses; of new rows, how far these exceed the largest loss that was kept."""
 
     left_out: BoolArray
     """Whether they were left out of the fit, or would have been."""
 
-    group: npt.NDArray[np.intp] | None
-    """Which rows are ranked together, by number; None if all are."""
+    group: IntArray | None
+    """The group of each row, whose rows are ranked together; None if there is only one."""
 
     labels: list[Any] | None
-    """The names of these groups."""
+    """The names of the groups."""
 
     is_fit: bool
     """Whether they are the rows of the fit."""
@@ -121,7 +111,7 @@ class Judged(NamedTuple):
     model: Any
 
     def ends(self, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return ranks m and k of each group: of new rows, what would be dropped, and all."""
+        """Return ranks m and k of each group; of new rows, how many would be dropped, and all."""
         if self.is_fit:
             return np.asarray(self.model.m_, float), np.asarray(self.model.k_, float)
         group = np.zeros(len(mass), np.intp) if self.group is None else self.group
@@ -130,52 +120,53 @@ class Judged(NamedTuple):
         return parts[0].astype(np.float64), parts[1].astype(np.float64)
 
 
-def judge(estimator: Any, X: Any = None, y: Any = None) -> Judged:
-    """Return what a fitted estimator makes of rows: those of the fit if no others are given."""
+def read_losses(estimator: Any, X: Any = None, y: Any = None) -> RowLosses:
+    """Return the losses of rows under a fitted estimator: those of the fit by default."""
     parts = take_apart(estimator)
-    model = fitted(estimator, "losses_", "m_", "k_", "outlier_mask_")
+    model = require_fitted(estimator, "losses_", "m_", "k_", "outlier_mask_")
     if X is not None and y is None:
-        raise ValueError("X is given without y; a loss needs both: pass y as well")
+        raise ValueError("X is given without y, and a loss needs both; pass y as well")
     is_grouped = len(model.m_) > 1
     if is_grouped and y is None:
         raise ValueError(
             "each class is ranked by itself, and the fit does not keep the labels; pass X and y, "
-            "or the y of the fit alone"
+            "or only the y of the fit"
         )
     group = label_index(y, model.classes_) if is_grouped else None
     labels = np.asarray(model.classes_).tolist() if is_grouped else None
     losses, mask = np.asarray(model.losses_, float), np.asarray(model.outlier_mask_, bool)
     if X is not None:
         score = np.asarray(model.outlier_score(parts.transform(X), y), float)
-        if not _is_fit(score, losses, group):
-            return Judged(score, score > 0, group, labels, False, model)
+        if not _are_rows_of_fit(score, losses, group):
+            return RowLosses(score, score > 0, group, labels, False, model)
     elif group is not None and len(group) != len(losses):
         raise ValueError(
             f"y has {len(group)} labels, the fit had {len(losses)} rows; needed the y of the fit, "
             "or X as well"
         )
-    return Judged(losses, mask, group, labels, True, model)
+    return RowLosses(losses, mask, group, labels, True, model)
 
 
-def _is_fit(score: FloatArray, losses: FloatArray, group: npt.NDArray[np.intp] | None) -> bool:
-    """Tell the rows of a fit: their scores are its losses, less a number for each group."""
+def _are_rows_of_fit(score: FloatArray, losses: FloatArray, group: IntArray | None) -> bool:
+    """Tell whether scores are the losses of the fit, less one number for each group."""
     if len(score) != len(losses):
         return False
-    less = losses - score
-    for number in (None,) if group is None else np.unique(group):
-        rows = ~np.isnan(losses) & (True if number is None else group == number)
+    difference = losses - score
+    group = np.zeros(len(losses), np.intp) if group is None else group
+    for number in np.unique(group):
+        rows = ~np.isnan(losses) & (group == number)
         if rows.any():
-            off = np.abs(less[rows] - np.median(less[rows]))
-            if (off > 1e-4 * (1 + np.abs(losses[rows]))).any():
+            error = np.abs(difference[rows] - np.median(difference[rows]))
+            if (error > 1e-4 * (1 + np.abs(losses[rows]))).any():
                 return False
     return True
 
 
-def left_out_rows(estimator: Any, X: Any, y: Any) -> BoolArray | None:
-    """Return which rows were left out or would have been; None if the model leaves out none."""
+def find_left_out(estimator: Any, X: Any, y: Any) -> BoolArray | None:
+    """Return which rows were left out, or would have been; None if the model keeps all rows."""
     parts = take_apart(estimator)
     if not (hasattr(parts.model, "outlier_mask_") and hasattr(parts.model, "outlier_score")):
         return None
     if not hasattr(parts.model, "m_"):  # no ranks: outliers are above a threshold
         return np.asarray(parts.model.outlier_score(parts.transform(X), y), float) > 0
-    return judge(estimator, X, y).left_out
+    return read_losses(estimator, X, y).left_out

@@ -1,4 +1,4 @@
-"""The losses of all rows from the largest down, and what a ranked range makes of them."""
+"""The losses of all rows from the largest down, and which ranks are dropped and kept."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from sorr._typing import FloatArray
 from sorr.plots.canvas import DROPPED, EASY, INK, KEPT, need_matplotlib, scale_by_powers, tidy
-from sorr.plots.fitted import judge
+from sorr.plots.fitted import read_losses
 from sorr.ranked import RankedRange
 
 if TYPE_CHECKING:
@@ -19,45 +19,48 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-__all__ = ["RankedCurve", "RankedLossDisplay", "draw_curve", "rank"]
+__all__ = ["RankedCurve", "RankedLossDisplay"]
 
-_COLUMNS = 3  # panels side by side
+_MAX_COLUMNS = 3  # panels side by side
+_PARTS = (("dropped", DROPPED, "///"), ("kept", KEPT, None), ("left aside", EASY, "..."))
+_WORDS = {"dropped": "dropped", "kept": "kept", "left aside": "easy, left aside"}
+_NEW_WORDS = {"dropped": "would be dropped", "kept": "would be kept"}  # for new rows
 
 
 class RankedLossDisplay:
-    """The losses of the rows, ranked, with the ranks that are dropped, kept and left aside.
+    """The ranked losses of the rows, and the ranks that are dropped, kept and left aside.
 
-    The area under the curve between ranks m and k is what the model minimises. Where each class
-    is ranked by itself there is a panel for each.
+    The model minimises the area under the curve between ranks m and k. If each class is ranked by
+    itself, it has its own panel.
 
     Parameters
     ----------
     losses : array-like of shape (n_samples,)
         The loss of each row.
     m, k : array-like of shape (n_groups,)
-        The two ranks of each group, in rows, or in mass where rows have weights.
+        The two ranks of each group, in rows, or in mass if rows have weights.
     group : array-like of int of shape (n_samples,), optional
-        The group of each row, from 0; without it all rows are ranked together.
+        The group of each row, from 0. By default all rows are ranked together.
     labels : sequence, optional
         The names of the groups.
     sample_weight : array-like of shape (n_samples,), optional
         The mass of each row.
     is_fit : bool, default=True
-        Whether these are the rows of the fit. Of new rows, `losses` are outlier scores.
+        Whether these are the rows of the fit. For new rows, `losses` are outlier scores.
 
     Attributes
     ----------
     curves : tuple of RankedCurve
-        What is drawn, group by group.
+        The curve of each group.
     axes_ : ndarray of Axes
         The panels.
     ax_, figure_ : Axes, Figure
-        The first panel, and what it is in.
+        The first panel, and its figure.
     lines_ : list of Line2D
         The curve in each panel.
     spans_ : list of dict of str to Patch
-        What is shaded in each panel: ``"dropped"``, ``"kept"`` and ``"left aside"``, those there
-        are.
+        The shaded parts of each panel: ``"dropped"``, ``"kept"`` and ``"left aside"``, unless they
+        are empty.
 
     Examples
     --------
@@ -86,19 +89,19 @@ class RankedLossDisplay:
         is_fit: bool = True,
     ) -> None:
         values = np.asarray(losses, dtype=np.float64)
-        place = np.zeros(len(values), int) if group is None else np.asarray(group)
+        group = np.zeros(len(values), int) if group is None else np.asarray(group)
         mass = np.ones(len(values)) if sample_weight is None else np.asarray(sample_weight, float)
         ends = list(zip(np.atleast_1d(m), np.atleast_1d(k), strict=True))
         names = [None] * len(ends) if labels is None else list(labels)
         self.is_fit, self.has_weights = is_fit, sample_weight is not None
-        counts = (mass > 0) & ~np.isnan(values)  # without weight no rank, nor a loss after fit
+        is_ranked = (mass > 0) & ~np.isnan(values)  # rows without weight have no rank
         self.curves = tuple(
-            rank(names[i], values[rows], mass[rows], float(low), float(high))
+            _rank(names[i], values[rows], mass[rows], float(low), float(high))
             for i, (low, high) in enumerate(ends)
-            if (rows := counts & (place == i)).any()
+            if (rows := is_ranked & (group == i)).any()
         )
         if not self.curves:
-            raise ValueError("no row has a loss and a weight; needed one at least")
+            raise ValueError("no row has a loss and a weight; needed at least one")
 
     @classmethod
     def from_estimator(
@@ -116,27 +119,27 @@ class RankedLossDisplay:
         Parameters
         ----------
         estimator : fitted estimator
-            A classifier or regressor of `sorr`. Of a pipeline the last step is taken, of a search
+            A classifier or regressor of `sorr`. For a pipeline it is the last step, for a search
             the best model.
         X : array-like of shape (n_samples, n_features), optional
-            Rows to look at: those of the fit, which are recognised by their losses, or new ones,
-            of which the outlier score is drawn: the loss, less the largest that was kept in the
-            fit. Without it the rows of the fit are drawn.
+            Rows to draw. Rows of the fit are recognised by their losses. For new rows the outlier
+            score is drawn: the loss minus the largest one that was kept in the fit. By default the
+            rows of the fit are drawn.
         y : array-like of shape (n_samples,), optional
-            Their targets. Needed with `X`, and where classes are ranked each by itself.
+            Their targets. Needed with `X`, and if each class is ranked by itself.
         sample_weight : array-like of shape (n_samples,), optional
-            The weights of these rows, if the fit had any. Where classes are ranked together, and
-            have weights, each is multiplied by the weight of its class.
+            The weights of these rows, if the fit had any. If classes with weights are ranked
+            together, multiply each weight by that of its class.
         ax : Axes or iterable of Axes, optional
-            As many as there are panels; new ones by default.
+            One for each panel. By default new ones.
         **options
-            Passed on to `plot`.
+            Passed to `plot`.
 
         Returns
         -------
         RankedLossDisplay
         """
-        rows = judge(estimator, X, y)
+        rows = read_losses(estimator, X, y)
         mass = np.ones(len(rows.values)) if sample_weight is None else np.asarray(sample_weight)
         if len(mass) != len(rows.values):
             raise ValueError(
@@ -167,19 +170,19 @@ class RankedLossDisplay:
         ax: Axes | Iterable[Axes] | None = None,
         **options: Any,
     ) -> Self:
-        """Draw losses that are at hand.
+        """Draw given losses.
 
         Parameters
         ----------
         losses : array-like of shape (n_samples,)
         m, k : int, float or None
-            The ranks, as counts or fractions: of all rows, or of each label.
+            The ranks, as counts or fractions of all rows, or of each label.
         labels : array-like of shape (n_samples,), optional
-            The class of each row, if each is to be ranked by itself.
+            The class of each row, to rank each class by itself.
         sample_weight : array-like of shape (n_samples,), optional
         ax : Axes or iterable of Axes, optional
         **options
-            Passed on to `plot`.
+            Passed to `plot`.
 
         Returns
         -------
@@ -197,8 +200,8 @@ class RankedLossDisplay:
             unknown &= mass > 0
         if unknown.any():
             raise ValueError(
-                f"{unknown.sum()} of the losses are NaN, which has no rank; needed numbers: leave "
-                "these rows out, or give them weight 0"
+                f"{unknown.sum()} of the losses are NaN, which has no rank; needed numbers: remove "
+                "these rows, or give them weight 0"
             )
         ends = [RankedRange(m, k).resolve(total) for total in totals]
         display = cls(
@@ -226,13 +229,14 @@ class RankedLossDisplay:
         Parameters
         ----------
         ax : Axes or iterable of Axes, optional
-            As many as there are panels; new ones by default.
+            One for each panel. By default new ones.
         yscale : {"linear", "log"}, default="linear"
-            The scale of the losses of the fit. Losses of zero are below a logarithmic one; outlier
-            scores, which can be negative, have none.
+            The scale of the losses of the fit. A logarithmic scale does not show losses of zero,
+            and is not possible for outlier scores, which can be negative.
         reach : float or None, default=4.0
-            How many times the largest loss that is kept a linear axis shows at most, so that huge
-            losses do not flatten the rest; the legend then says how far up they go. None shows all.
+            The height of a linear axis, as a multiple of the largest loss that is kept, so that
+            huge losses do not flatten the others. The legend then has the largest loss. None shows
+            all of them.
 
         Returns
         -------
@@ -242,7 +246,7 @@ class RankedLossDisplay:
             raise ValueError(
                 f"yscale={yscale!r} is not possible; needed 'linear', or 'log' for rows of the fit"
             )
-        self.axes_ = self._panels(ax)
+        self.axes_ = self._take_panels(ax)
         self.ax_ = self.axes_[0]
         self.figure_ = self.ax_.figure
         self.lines_, self.spans_ = [], []
@@ -253,7 +257,7 @@ class RankedLossDisplay:
         for panel, curve in zip(self.axes_, self.curves, strict=True):
             if yscale == "log":
                 scale_by_powers(panel)
-            line, spans = draw_curve(panel, curve, self.is_fit, reach)
+            line, spans = _draw_curve(panel, curve, self.is_fit, reach)
             self.lines_.append(line)
             self.spans_.append(spans)
             panel.set_xlabel(f"{'mass' if self.has_weights else 'rows'}, ranked by loss")
@@ -262,11 +266,11 @@ class RankedLossDisplay:
             panel.set_title(": ".join(filter(None, (title, named))), pad=18)
         return self
 
-    def _panels(self, ax: Axes | Iterable[Axes] | None) -> npt.NDArray[np.object_]:
+    def _take_panels(self, ax: Axes | Iterable[Axes] | None) -> npt.NDArray[np.object_]:
         plt = need_matplotlib("RankedLossDisplay.plot")
         n = len(self.curves)
         if ax is None:
-            n_columns = min(n, _COLUMNS)
+            n_columns = min(n, _MAX_COLUMNS)
             n_rows = -(-n // n_columns)
             size = (max(7.2, 4.8 * n_columns), 3.9 * n_rows)
             figure, grid = plt.subplots(
@@ -287,12 +291,7 @@ class RankedLossDisplay:
         return np.asarray(panels)
 
 
-# -- One group of rows, ranked by loss: what its curve is, and how it is drawn ---------------------
-
-
-_PARTS = (("dropped", DROPPED, "///"), ("kept", KEPT, None), ("left aside", EASY, "..."))
-_WORDS = {"dropped": "dropped", "kept": "kept", "left aside": "easy, left aside"}
-_NEW_WORDS = {"dropped": "would be dropped", "kept": "would be kept"}
+# -- The curve of one group of rows ----------------------------------------------------------------
 
 
 class RankedCurve(NamedTuple):
@@ -302,7 +301,7 @@ class RankedCurve(NamedTuple):
     """The class of the rows, or None if all are ranked together."""
 
     edges: FloatArray
-    """Where each loss begins and ends: ranks from 0, or mass where rows have weights."""
+    """Where each loss begins and ends: ranks from 0, or mass if rows have weights."""
 
     losses: FloatArray
     """The losses, the largest first."""
@@ -311,7 +310,7 @@ class RankedCurve(NamedTuple):
     k: float
 
     def spans(self) -> dict[str, tuple[float, float]]:
-        """Return the ranks between which rows are dropped, kept, and left aside."""
+        """Return the first and last ranks of the rows dropped, kept, and left aside."""
         ends = (0.0, self.m, self.k, float(self.edges[-1]))
         return {name: (ends[i], ends[i + 1]) for i, (name, *_) in enumerate(_PARTS)}
 
@@ -321,7 +320,7 @@ class RankedCurve(NamedTuple):
         return float(self.losses[min(row, len(self.losses) - 1)])
 
 
-def rank(label: Any, losses: FloatArray, mass: FloatArray, m: float, k: float) -> RankedCurve:
+def _rank(label: Any, losses: FloatArray, mass: FloatArray, m: float, k: float) -> RankedCurve:
     """Return the curve of a group of rows."""
     what = "rows" if label is None else f"rows of label {label!r}"
     order = np.argsort(-losses, kind="stable")
@@ -335,21 +334,21 @@ def rank(label: Any, losses: FloatArray, mass: FloatArray, m: float, k: float) -
     return RankedCurve(label, edges, losses[order], m, min(k, total))
 
 
-def draw_curve(
+def _draw_curve(
     ax: Axes, curve: RankedCurve, is_fit: bool, reach: float | None
 ) -> tuple[Line2D, dict[str, Patch]]:
     """Draw a curve, the parts under it, and the two cuts."""
     edges, losses = curve.edges, curve.losses
-    heights = np.append(losses, losses[-1:])  # the last one ends the last step
+    heights = np.append(losses, losses[-1:])  # one more, to end the last step
     words = _WORDS if is_fit else _NEW_WORDS
     floor = 0.0 if is_fit else min(float(losses[-1]), 0.0)
-    is_cut = ax.get_yscale() == "linear" and _limit(ax, curve, floor, reach)
+    is_cut = ax.get_yscale() == "linear" and _set_height(ax, curve, floor, reach)
     spans: dict[str, Patch] = {}
     for (name, (low, high)), (_, colour, hatch) in zip(curve.spans().items(), _PARTS, strict=True):
         if high <= low:
             continue
         spans[name] = ax.axvspan(low, high, facecolor=colour, alpha=0.1, linewidth=0)
-        if name == "left aside":  # losses near zero: there is no area to be hatched
+        if name == "left aside":  # losses near zero have no area to hatch
             spans[name].set(hatch=hatch, edgecolor=colour, alpha=0.25)
         text = f"{words[name]}: {high - low:g}"
         if name == "dropped" and is_cut:
@@ -399,13 +398,13 @@ def _mark_cuts(ax: Axes, curve: RankedCurve) -> None:
             )
 
 
-def _limit(ax: Axes, curve: RankedCurve, floor: float, reach: float | None) -> bool:
-    """Let the axis end above the curve, or cut tall losses off; return whether it does."""
+def _set_height(ax: Axes, curve: RankedCurve, floor: float, reach: float | None) -> bool:
+    """Set the height of the axis, and return whether it cuts off the largest losses."""
     total, largest = float(curve.edges[-1]), float(curve.losses[0])
     top, kept = largest, curve.at(curve.m)
     if reach is not None and curve.m > 0 and kept > floor:
         top = min(top, floor + reach * (kept - floor))
-    # the legend is at the upper right: there the curve is below the loss at a third of the ranks
+    # the legend is at the upper right, where the curve is below the loss at a third of the ranks
     room = floor + (curve.at(0.35 * total) - floor) / 0.6
     height = 1.05 * (max(top, room) - floor)
     ax.set_ylim(floor, floor + (height if height > 0 else 1.0))

@@ -1,4 +1,4 @@
-"""The error as a function of one parameter of a search: the paper's tendency curves."""
+"""The error of a search as a function of one parameter: the paper's tendency curves."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from sorr._checks import check_choice
 from sorr._typing import FloatArray
 from sorr.plots.canvas import DROPPED, INK, KEPT, place_legend, take_axes
-from sorr.plots.fitted import missing
+from sorr.plots.fitted import missing_attribute
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.lines import Line2D
 
-__all__ = ["Curve", "TendencyDisplay", "is_number", "place", "read_results", "same"]
+__all__ = ["TendencyDisplay"]
 
 _LABELS = {
     "m": "m: {} dropped from the top",
@@ -39,24 +40,24 @@ class TendencyDisplay:
     spread : array-like of shape (n_values,), optional
         Its standard deviation over the folds, drawn as a band.
     parameter : {"m", "k", "C"}, default="m"
-        Which one it is.
+        The parameter on the x axis.
     average : float, optional
-        The error of the average loss (m = 0, every rank below counted), drawn as a line.
+        The error of the average loss (m = 0, all ranks), drawn as a line.
     chosen : (value, error), optional
-        What the search settled on.
+        The value that the search chose, and its error.
     n_samples : int, optional
-        How many rows there are, for `values` of which some are counts and others fractions.
+        The number of rows. Needed if some `values` are counts and others fractions.
 
     Attributes
     ----------
     ax_, figure_ : Axes, Figure
-        What was drawn on.
+        The axes and the figure of the drawing.
     line_ : Line2D
         The error.
     band_ : collection or None
         The spread.
     average_line_, chosen_ : Line2D or None
-        The average loss, and the mark of what was chosen.
+        The average loss, and the marker of the chosen value.
 
     See Also
     --------
@@ -64,8 +65,8 @@ class TendencyDisplay:
 
     Notes
     -----
-    Folds hold the labels as they are given. A search on wrong labels finds what predicts wrong
-    labels best: the curve tells little about how many of them there are.
+    The folds hold the labels as they are given. A search on wrong labels finds the model that
+    predicts wrong labels best, so the curve says little about how many labels are wrong.
 
     Examples
     --------
@@ -93,10 +94,11 @@ class TendencyDisplay:
         n_samples: int | None = None,
     ) -> None:
         self.positions: FloatArray
-        if _check(parameter) == "C":
+        check_choice("parameter", parameter, tuple(_LABELS))
+        if parameter == "C":
             self.positions, self.tick_labels = np.asarray(values, dtype=np.float64), None
         else:
-            self.positions, self.tick_labels = place(values, n_samples)
+            self.positions, self.tick_labels = _place_ranks(values, n_samples)
         order = np.argsort(self.positions, kind="stable")
         self.positions = self.positions[order]
         self.values = [values[i] for i in order]
@@ -119,22 +121,22 @@ class TendencyDisplay:
         Parameters
         ----------
         search : RankedRangeClassifierCV or RankedRangeRegressorCV
-            Fitted: with ``cv_results_``, and with ``best_params_`` to mark what was chosen.
+            Fitted: with ``cv_results_``, and with ``best_params_`` to mark the chosen value.
         parameter : {"m", "k", "C"}, default="m"
-            Which parameter to draw.
+            The parameter to draw.
         fixed : mapping of str to value, optional
-            Values of the other parameters, as in ``{"k": None, "C": 1e4}``. Over those it does
-            not name the lowest error is taken, at each value of `parameter` anew.
+            Values of the other parameters, as in ``{"k": None, "C": 1e4}``. For parameters that
+            are not fixed, the lowest error at each value of `parameter` is drawn.
         ax : Axes, optional
         **options
-            Passed on to `plot`.
+            Passed to `plot`.
 
         Returns
         -------
         TendencyDisplay
         """
         if not hasattr(search, "cv_results_"):
-            raise missing(
+            raise missing_attribute(
                 search, "cv_results_", "RankedRangeClassifierCV", "RankedRangeRegressorCV"
             )
         best = getattr(search, "best_params_", None)
@@ -158,27 +160,28 @@ class TendencyDisplay:
         best: Mapping[str, Any] | None = None,
         n_samples: int | None = None,
     ) -> Self:
-        """Return the display of a table of results, not yet drawn.
+        """Return the display of a table of results, without drawing it.
 
         Parameters
         ----------
         results : mapping of str to array
-            One entry per cell of the grid in each of ``param_m``, ``param_k``, ``param_C`` (those
-            there are), ``mean_test_error`` and, if there is one, ``std_test_error``.
+            Columns ``mean_test_error``, one or more of ``param_m``, ``param_k`` and ``param_C``,
+            and optionally ``std_test_error``, with one entry for each point of the grid.
         parameter : {"m", "k", "C"}, default="m"
-            Which parameter to draw.
+            The parameter to draw.
         fixed : mapping of str to value, optional
             Values of the other parameters.
         best : mapping of str to value, optional
-            The cell that was chosen; marked if it is among those that are drawn.
+            The chosen point of the grid. It is marked if it is drawn.
         n_samples : int, optional
-            How many rows there are, for grids in which some ranks are counts and others fractions.
+            The number of rows. Needed if some ranks are counts and others fractions.
 
         Returns
         -------
         TendencyDisplay
         """
-        curve = read_results(results, _check(parameter), dict(fixed or {}), best)
+        check_choice("parameter", parameter, tuple(_LABELS))
+        curve = _read_results(results, parameter, dict(fixed or {}), best)
         return cls(
             curve.values,
             curve.error,
@@ -195,7 +198,7 @@ class TendencyDisplay:
         Parameters
         ----------
         ax : Axes, optional
-            New ones by default.
+            By default new ones.
         band : bool, default=True
             Whether to shade one standard deviation over the folds.
 
@@ -238,7 +241,7 @@ class TendencyDisplay:
             label=label,
         )
         if self.chosen is not None:
-            at = [same(value) for value in self.values].index(same(self.chosen[0]))
+            at = [_as_key(value) for value in self.values].index(_as_key(self.chosen[0]))
             name = "all" if self.chosen[0] is None else f"{self.chosen[0]}"
             (self.chosen_,) = ax.plot(
                 self.positions[at],
@@ -272,17 +275,11 @@ class TendencyDisplay:
         ax.set_title(f"How the error depends on {self.parameter}")
 
 
-def _check(parameter: str) -> str:
-    if parameter not in _LABELS:
-        raise ValueError(f"parameter={parameter!r} is unknown; needed 'm', 'k' or 'C'")
-    return parameter
+# -- Reading a table of results --------------------------------------------------------------------
 
 
-# -- A table of results read by one parameter: which cells belong together, the lowest of each -----
-
-
-class Curve(NamedTuple):
-    """The lowest error at each value of a parameter, and what to compare it with."""
+class _Curve(NamedTuple):
+    """The lowest error at each value of a parameter, the average loss, and the chosen value."""
 
     values: list[Any]
     error: FloatArray
@@ -291,13 +288,13 @@ class Curve(NamedTuple):
     chosen: tuple[Any, float] | None
 
 
-def read_results(
+def _read_results(
     results: Mapping[str, Any],
     parameter: str,
     fixed: Mapping[str, Any],
     best: Mapping[str, Any] | None,
-) -> Curve:
-    """Return the lowest error at each value of a parameter, the others fixed or free."""
+) -> _Curve:
+    """Return the curve of a parameter; of the others, those not fixed are free."""
     grid = {name[6:]: list(column) for name, column in results.items() if name[:6] == "param_"}
     if parameter not in grid or "mean_test_error" not in results:
         raise ValueError(
@@ -306,95 +303,91 @@ def read_results(
         )
     if parameter in fixed:
         raise ValueError(
-            f"{parameter!r} is to be drawn, and is in fixed={fixed!r}; needed one or the other"
+            f"{parameter!r} is to be drawn and is in fixed={fixed!r}; needed one or the other"
         )
     error = np.asarray(results["mean_test_error"], dtype=np.float64)
-    rows = _matching(grid, fixed, len(error))
+    points = _select(grid, fixed, len(error))
     lowest: dict[Any, int] = {}
-    for i in rows:
-        key = same(grid[parameter][i])
+    for i in points:
+        key = _as_key(grid[parameter][i])
         if not np.isnan(error[i]) and (key not in lowest or error[i] < error[lowest[key]]):
             lowest[key] = i
     if len(lowest) < 2:
         where = f" at {fixed}" if fixed else ""
         raise ValueError(
-            f"there is no grid over {parameter}: values of it with an error{where}: "
-            f"{len(lowest)}; a curve needs two or more: search over several values of {parameter}"
+            f"there is no grid over {parameter}: {len(lowest)} values have an error{where}; needed "
+            f"two or more: search over several values of {parameter}"
         )
-    cells = list(lowest.values())
+    drawn = list(lowest.values())
     spread = results.get("std_test_error")
-    return Curve(
-        [grid[parameter][i] for i in cells],
-        error[cells],
-        None if spread is None else np.asarray(spread, dtype=np.float64)[cells],
-        _average(grid, error, fixed),
-        _chosen(grid, error, rows, parameter, best),
+    return _Curve(
+        [grid[parameter][i] for i in drawn],
+        error[drawn],
+        None if spread is None else np.asarray(spread, dtype=np.float64)[drawn],
+        _find_average(grid, error, fixed),
+        _find_chosen(grid, error, points, parameter, best),
     )
 
 
-def same(value: Any) -> Any:
-    """Return the value in a form that is equal for equal numbers, and hashable."""
-    if is_number(value):
+def _as_key(value: Any) -> Any:
+    """Return a hashable value that is the same for equal numbers."""
+    if _is_number(value):
         return float(value)
     return value if value is None else str(value)
 
 
-def _matching(grid: Mapping[str, list[Any]], fixed: Mapping[str, Any], n_cells: int) -> list[int]:
-    """Return which cells have the fixed values."""
-    rows = list(range(n_cells))
+def _select(grid: Mapping[str, list[Any]], fixed: Mapping[str, Any], n_points: int) -> list[int]:
+    """Return which points of the grid have the fixed values."""
+    points = list(range(n_points))
     for name, value in fixed.items():
         if name not in grid:
-            raise ValueError(f"fixed names {name!r}; the grid is over {', '.join(grid)}")
-        rows = [i for i in rows if same(grid[name][i]) == same(value)]
-        if not rows:
-            there = ", ".join(dict.fromkeys(map(str, grid[name])))
-            raise ValueError(f"fixed {name}={value!r} is not in the grid; there are {there}")
-    return rows
+            raise ValueError(f"fixed has {name!r}; the grid is over {', '.join(grid)}")
+        points = [i for i in points if _as_key(grid[name][i]) == _as_key(value)]
+        if not points:
+            known = ", ".join(dict.fromkeys(map(str, grid[name])))
+            raise ValueError(f"fixed {name}={value!r} is not in the grid; needed one of {known}")
+    return points
 
 
-def _average(
+def _find_average(
     grid: Mapping[str, list[Any]], error: FloatArray, fixed: Mapping[str, Any]
 ) -> float | None:
     """Return the error of the average loss, the lowest over C unless that is fixed."""
-    others = {name: value for name, value in fixed.items() if name not in ("m", "k")}
     if "m" not in grid or "k" not in grid:
         return None
-    rows = _matching(grid, others, len(error))
-    errors = error[[i for i in rows if _is_average(grid["m"][i], grid["k"][i])]]
+    others = {name: value for name, value in fixed.items() if name not in ("m", "k")}
+    points = _select(grid, others, len(error))
+    errors = error[[i for i in points if grid["k"][i] is None and _as_key(grid["m"][i]) == 0.0]]
     return None if np.isnan(errors).all() else float(np.nanmin(errors))
 
 
-def _is_average(m: Any, k: Any) -> bool:
-    return k is None and same(m) == 0.0
-
-
-def _chosen(
+def _find_chosen(
     grid: Mapping[str, list[Any]],
     error: FloatArray,
-    rows: list[int],
+    points: list[int],
     parameter: str,
     best: Mapping[str, Any] | None,
 ) -> tuple[Any, float] | None:
-    """Return the value that was chosen and its error, if that cell is one of these."""
+    """Return the chosen value and its error, if it is one of these points."""
     if best is None or parameter not in best:
         return None
-    wanted = {name: same(best[name]) for name in grid if name in best}
-    for i in rows:
-        is_it = all(same(grid[name][i]) == value for name, value in wanted.items())
-        if is_it and not np.isnan(error[i]):
+    wanted = {name: _as_key(best[name]) for name in grid if name in best}
+    for i in points:
+        is_best = all(_as_key(grid[name][i]) == value for name, value in wanted.items())
+        if is_best and not np.isnan(error[i]):
             return best[parameter], float(error[i])
     return None
 
 
-def place(
+def _place_ranks(
     values: Sequence[Any], n_samples: int | None = None
 ) -> tuple[FloatArray, list[str] | None]:
-    """Return where ranks lie on an axis, and names for them where they have no common unit.
+    """Return the positions of ranks on an axis, and names if they have no common unit.
 
     Fractions are shares of the rows, and None is all of them. Counts among fractions become
-    shares where the number of rows is known. Among counts, None is drawn past the largest.
+    shares if the number of rows is known. Among counts, None is drawn past the largest.
     """
-    numbers = [float(value) for value in values if is_number(value)]
+    numbers = [float(value) for value in values if _is_number(value)]
     n_all = sum(value is None for value in values)
     fractions = [0 < number < 1 for number in numbers if number > 0]
     is_mixed = any(fractions) and not all(fractions)
@@ -403,12 +396,12 @@ def place(
         return np.arange(len(values), dtype=np.float64), names
     if any(fractions) or not numbers:
         last, unit = 1.0, float(n_samples or 1)
-    else:  # past the largest count by as much as the counts are apart
+    else:  # past the largest count by the mean distance of counts
         step = np.ptp(numbers) / max(len(numbers) - 1, 1)
         last, unit = max(numbers) + (float(step) or 1.0), 1.0
     return np.array([last if v is None else v if v < 1 else v / unit for v in values]), None
 
 
-def is_number(value: object) -> bool:
-    """Return whether a value is a number; a bool is none."""
+def _is_number(value: object) -> bool:
+    """Tell whether a value is a number; a bool is not."""
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""How a solver came down: the objective after each step of each start."""
+"""The objective after each step of a solver, for each start."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from sorr._checks import check_choice
 from sorr._typing import FloatArray
 from sorr.plots.canvas import EASY, INK, KEPT, place_legend, scale_by_powers, take_axes
-from sorr.plots.fitted import fitted
+from sorr.plots.fitted import require_fitted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TraceDisplay"]
 
-# what the solvers call their phases, in words, and the mark of each
+# the phases of the solvers: in words, and their markers
 _PHASES = {
     "start": ("starting point", "o"),
     "anneal": ("annealed", "D"),
@@ -29,7 +30,7 @@ _PHASES = {
     "dca": ("DCA step", "^"),
     "exhaustive": ("set of rows tried", "."),
 }
-_FLAT = 1e-3  # a decrease below that, relative to the objective, is drawn as none
+_MIN_RANGE = 1e-3  # of objectives, relative to the lowest; a smaller one is drawn flat
 
 
 class TraceDisplay:
@@ -38,16 +39,15 @@ class TraceDisplay:
     Parameters
     ----------
     trace : sequence of (start, phase, objective, passes)
-        The steps in the order in which they were taken, as in ``trace_`` of a fitted estimator:
-        the number of the start, the name of the phase, the objective reached, and how often the
-        data had been read by then.
+        The steps in order, as in ``trace_`` of a fitted estimator: the number of the start, the
+        name of the phase, the objective reached, and the number of passes over the data so far.
 
     Attributes
     ----------
     best_start : int
         The start that reached the lowest objective.
     ax_, figure_ : Axes, Figure
-        What was drawn on.
+        The axes and the figure of the drawing.
     lines_ : dict of int to Line2D
         The line of each start.
 
@@ -65,7 +65,7 @@ class TraceDisplay:
 
     def __init__(self, trace: Sequence[tuple[int, str, float, float]]) -> None:
         if not len(trace):
-            raise ValueError("the trace holds no step; needed one or more, as in trace_ after fit")
+            raise ValueError("the trace holds no step; needed at least one, as in trace_ after fit")
         start, phase, objective, passes = zip(*trace, strict=True)
         self.start: npt.NDArray[np.int64] = np.array(start, dtype=np.int64)
         self.phase: npt.NDArray[np.str_] = np.array(phase, dtype=np.str_)
@@ -80,16 +80,16 @@ class TraceDisplay:
         Parameters
         ----------
         estimator : fitted estimator
-            With ``trace_``. Of a pipeline the last step is taken, of a search the best model.
+            With ``trace_``. For a pipeline it is the last step, for a search the best model.
         ax : Axes, optional
         **options
-            Passed on to `plot`.
+            Passed to `plot`.
 
         Returns
         -------
         TraceDisplay
         """
-        return cls(fitted(estimator, "trace_").trace_).plot(ax=ax, **options)
+        return cls(require_fitted(estimator, "trace_").trace_).plot(ax=ax, **options)
 
     def plot(
         self,
@@ -103,20 +103,18 @@ class TraceDisplay:
         Parameters
         ----------
         ax : Axes, optional
-            New ones by default.
+            By default new ones.
         against : {"step", "passes"}, default="step"
-            What to count to the right: steps of each start, or how often the data was read, by
-            all starts together.
+            The x axis: the steps of each start, or the passes over the data of all starts together.
         above_lowest : bool, default=False
-            Whether to draw how far the objective is above the lowest one found, on a logarithmic
-            axis: for the end of long runs. Where that is zero, nothing is drawn.
+            Whether to draw how far the objective is above the lowest one, on a logarithmic axis.
+            This shows the end of long runs. Zeros are not drawn.
 
         Returns
         -------
         TraceDisplay
         """
-        if against not in ("step", "passes"):
-            raise ValueError(f"against={against!r} is unknown; needed 'step' or 'passes'")
+        check_choice("against", against, ("step", "passes"))
         self.ax_ = ax = take_axes(ax, "TraceDisplay.plot", (7.2, 3.8))
         self.figure_ = ax.figure
         lowest = self.objective.min()
@@ -126,14 +124,15 @@ class TraceDisplay:
         self.lines_ = {}
         for start in [*starts, self.best_start]:
             self.lines_[start] = self._draw(ax, start, height, against)
-        self._explain(ax, starts)
+        self._add_legend(ax, starts)
         ax.set_title("Objective after each step")
         ax.set_xlabel("step" if against == "step" else "passes over the data")
         ax.set_ylabel("objective above the lowest found" if above_lowest else "objective")
         if not above_lowest:
             ax.ticklabel_format(axis="y", useOffset=False)
-            if excess.max() < _FLAT * abs(lowest):  # else the axis would magnify rounding
-                ax.set_ylim(lowest - 5 * _FLAT * abs(lowest), lowest + 5 * _FLAT * abs(lowest))
+            smallest = _MIN_RANGE * abs(lowest)
+            if excess.max() < smallest:  # a narrower axis would magnify rounding
+                ax.set_ylim(lowest - 5 * smallest, lowest + 5 * smallest)
         elif (excess > 0).any():
             scale_by_powers(ax)
         if against == "step":
@@ -150,13 +149,13 @@ class TraceDisplay:
             across, height[rows], linewidth=2 if is_best else 1.2, linestyle=dashes, **look
         )
         for name in np.unique(self.phase[rows]):
-            here = self.phase[rows] == name
+            steps = self.phase[rows] == name
             look["markerfacecolor"] = "white" if name == "start" else look["color"]
-            mark = _PHASES.get(str(name), ("", "P"))[1]
-            ax.plot(across[here], height[rows][here], linestyle="none", marker=mark, **look)
+            marker = _PHASES.get(str(name), ("", "P"))[1]
+            ax.plot(across[steps], height[rows][steps], linestyle="none", marker=marker, **look)
         return line
 
-    def _explain(self, ax: Axes, others: list[int]) -> None:
+    def _add_legend(self, ax: Axes, others: list[int]) -> None:
         from matplotlib.lines import Line2D
 
         lowest = f"lowest: {self.objective.min():.4g}"
