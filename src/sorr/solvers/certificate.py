@@ -7,9 +7,9 @@ For losses :math:`s_i \ge 0`, each at least the affine function it touches at an
     - \frac{C}{2} \Big\| \sum_i v_i a_i x_i \Big\|^2
     \quad \text{if } 0 \le v_i \le \omega_i, \ \sum_{i \in g} v_i \le c_g, \ \sum_i v_i a_i = 0.
 
-:math:`\omega_i` is what the row counts if it is kept whole, :math:`c_g` what its group counts in
-all, and the last condition belongs to the free intercept. Whatever weights a solver ends with are
-first moved onto these conditions, so that the bound holds to rounding whatever their quality.
+:math:`\omega_i` is what the row counts if it is fully kept, :math:`c_g` what its group counts in
+all, and the last condition comes from the free intercept. The weights of a solver are first moved
+to satisfy these conditions. So the bound holds up to rounding for any weights.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from sorr.objectives import RankedRangeObjective
 
 __all__ = ["lower_bound"]
 
-_ROUNDS = 3  # of moving weights onto a circulation
+_ROUNDS = 3  # corrections that turn weights into a circulation
 
 
 def lower_bound(objective: RankedRangeObjective, raw: FloatArray, weights: FloatArray) -> float:
-    """Return a number that a convex objective (m = 0) cannot go below.
+    """Return a lower bound of a convex objective (m = 0).
 
     Parameters
     ----------
     objective : RankedRangeObjective
         With m = 0 in every group.
     raw : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        Where the losses are replaced by their tangents: raw predictions near the minimum.
+        The raw predictions at which losses are replaced by their tangents, near the minimum.
     weights : ndarray of shape (n_samples, n_pieces)
-        How much each piece of each loss counts: the closer to the optimal multipliers, the
-        tighter the bound.
+        The weight of each piece of each loss. The closer they are to the optimal multipliers, the
+        tighter is the bound.
     """
     weights = _admissible(objective, weights)
     loss, design = objective.loss, objective.design
@@ -64,7 +64,7 @@ def lower_bound(objective: RankedRangeObjective, raw: FloatArray, weights: Float
     square = float(pulled @ pulled) / 2
     if square == 0:
         return max(height, 0.0)
-    # All weights may shrink together; without a ridge only a zero square is worth anything.
+    # All weights may shrink together; without a ridge only a zero square gives a bound.
     shrink = min(1.0, height / (2 * objective.C * square)) if np.isfinite(objective.C) else 0.0
     if shrink <= 0:
         return 0.0
@@ -72,10 +72,10 @@ def lower_bound(objective: RankedRangeObjective, raw: FloatArray, weights: Float
 
 
 def _admissible(objective: RankedRangeObjective, weights: FloatArray) -> FloatArray:
-    """Return the weights moved into the box of each row and below the total of each group."""
-    admissible = np.zeros_like(weights)  # a row outside of every group counts nothing
+    """Return the weights reduced to the limits of each row and the total of each group."""
+    admissible = np.zeros_like(weights)  # zero for rows in no group
     masses = objective.groups.masses
-    # A smooth loss wants the total of its group used up; at a corner of others less may be right.
+    # A smooth loss needs the full total of its group; at a corner of others less may be right.
     rounds = 3 if objective.loss.has_curvature else 0
     for group in objective.groups:
         block = np.maximum(weights[group.rows], 0.0)
@@ -96,9 +96,9 @@ def _admissible(objective: RankedRangeObjective, weights: FloatArray) -> FloatAr
 def _balanced(
     objective: RankedRangeObjective, raw: FloatArray, weights: FloatArray, slopes: FloatArray
 ) -> FloatArray:
-    """Return raw predictions shifted by the intercept at which the weighted slopes add to zero.
+    """Return raw predictions shifted by the intercept at which the weighted slopes sum to zero.
 
-    What rounding leaves is taken care of by `_balance`.
+    `_balance` removes the rounding error that is left.
     """
     loss, y = objective.loss, objective.y
     close = 1e-11 * float(weights @ np.abs(slopes).reshape(len(weights), -1).max(axis=1))
@@ -120,12 +120,12 @@ def _balanced(
 
 
 def _circulating(weights: FloatArray, slopes: FloatArray) -> FloatArray:
-    r"""Return weights of affine pieces of several outputs whose weighted slopes add to zero.
+    r"""Return weights of affine pieces of several outputs whose weighted slopes sum to zero.
 
-    They are :math:`v_{il} (1 - a_{il} p)`, all scaled down until none has grown, with the p that
-    solves :math:`\sum v_{il} a_{il} a_{il}^T p = \sum v_{il} a_{il}`. Pieces that pull from one
-    class to another are the edges of a graph, and their weights become a circulation on it. Edges
-    on no cycle cannot be part of one: those of a label that all rows have, or none.
+    They are :math:`v_{il} (1 - a_{il} p)`, scaled down so that none grows, with the p that solves
+    :math:`\sum v_{il} a_{il} a_{il}^T p = \sum v_{il} a_{il}`. Pieces that pull from one class to
+    another are the edges of a graph, and their weights become a circulation on it. Edges on no
+    cycle cannot be part of a circulation, as those of a label that all rows have, or none.
     """
     weights = _on_cycles(weights, slopes)
     for _ in range(_ROUNDS):
@@ -138,11 +138,11 @@ def _circulating(weights: FloatArray, slopes: FloatArray) -> FloatArray:
         weights = weights * (factor / max(float(factor.max()), 1.0))
     if _adds_up(weights, slopes):
         return weights
-    return np.where(slopes.any(axis=2), 0.0, weights)  # what pulls nowhere is worth something
+    return np.where(slopes.any(axis=2), 0.0, weights)  # pieces without a slope still give a bound
 
 
 def _on_cycles(weights: FloatArray, slopes: FloatArray) -> FloatArray:
-    """Return the weights without those of edges from one strong component to another."""
+    """Return the weights with zeros for edges from one strong component to another."""
     tails, heads = slopes.argmin(axis=2), slopes.argmax(axis=2)  # the same if there is no edge
     n_labels = slopes.shape[2]
     counted = weights > 0
@@ -153,9 +153,9 @@ def _on_cycles(weights: FloatArray, slopes: FloatArray) -> FloatArray:
 
 
 def _adds_up(weights: FloatArray, slopes: FloatArray) -> bool:
-    """Tell whether the weighted slopes of several outputs add to zero, up to rounding.
+    """Return whether the weighted slopes of several outputs sum to zero, up to rounding.
 
-    They may cancel within a row: what is rounded are the pieces, not what is left of them.
+    The rounding error is relative to the pieces, because they may cancel within a row.
     """
     totals = np.einsum("il,ilj->j", weights, slopes)
     size = float(np.vdot(weights, np.abs(slopes).sum(axis=2)))
@@ -163,7 +163,7 @@ def _adds_up(weights: FloatArray, slopes: FloatArray) -> bool:
 
 
 def _balance(heights: FloatArray, residual: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return heights and residuals of one output with rows scaled down until these add to zero."""
+    """Return heights and residuals of one output, scaled down so that residuals sum to zero."""
     total, size = float(residual.sum()), float(np.abs(residual).sum())
     up, down = (size + total) / 2, (size - total) / 2
     if total == 0:

@@ -1,14 +1,14 @@
-r"""A primal-dual interior point method for a few rows near the cut, beside a quadratic model.
+r"""A primal-dual interior point method for the rows near the cut, with a quadratic for the others.
 
 It solves
 
 .. math:: \min_{\theta, \lambda, \xi} \; q(\theta) + \sum_g r_g \lambda_g + \sum_i \omega_i \xi_i
     \quad \text{s.t. } \xi_i \ge 0, \; a_{il} = \xi_i + \lambda_{g(i)} - s_{il}(\theta) \ge 0
 
-with a convex quadratic q, which stands for the rows that surely count in full and for the ridge.
+with a convex quadratic q for the ridge and the rows that certainly count in full.
 :math:`s_{il}` are the pieces of the loss of row i. The multipliers :math:`V_{il}` of the last
 constraints are the weights of the rows, :math:`u_i = \omega_i - \sum_l V_{il}` those of the first.
-Where the loss has a floor, so has every :math:`\lambda_g`, with a multiplier :math:`\nu_g`.
+If the loss has a floor, so has every :math:`\lambda_g`, with a multiplier :math:`\nu_g`.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
-from sorr._typing import FloatArray
+from sorr._typing import FloatArray, IntArray
 from sorr.objectives import Design
 
 __all__ = ["Band", "Interior", "solve_interior", "solve_symmetric"]
 
-_SHY = 0.99  # how far to the boundary a step goes
-_PATIENCE = 30  # steps without progress: far from the minimum there are some
+_STEP_TO_BOUNDARY = 0.99  # share of the way to the boundary that a step takes
+_PATIENCE = 30  # steps without progress after which it stops: far from the minimum there are some
 _TINY = 1e-300
 
 
 @dataclass(frozen=True)
 class Band:
-    """The problem: rows near the cut, and a quadratic model of everything else.
+    """The problem: rows near the cut, and a quadratic for everything else.
 
     Attributes
     ----------
     design, y, loss
         The rows, their targets and their loss.
     omega : ndarray
-        What each row counts at most.
+        The largest weight of each row.
     group : ndarray of int
-        Which threshold each row belongs to.
+        The threshold that each row belongs to.
     remaining : ndarray
-        What the rows of each threshold count in all; infinite where the threshold is fixed at the
-        floor, since every row of its group may count.
+        The total weight of the rows of each threshold. It is infinite if the threshold is fixed at
+        the floor, because all rows of its group may count.
     hessian, gradient, center : ndarray
         The quadratic: its second derivative, and its gradient at the flat parameters `center`.
     """
@@ -54,7 +54,7 @@ class Band:
     y: npt.NDArray[np.generic]
     loss: Any
     omega: FloatArray
-    group: npt.NDArray[np.intp]
+    group: IntArray
     remaining: FloatArray
     hessian: FloatArray
     gradient: FloatArray
@@ -63,22 +63,22 @@ class Band:
 
 
 class Interior(NamedTuple):
-    """Where the method ended."""
+    """The last point, and the weights of the pieces there."""
 
     theta: FloatArray
     weights: FloatArray
 
 
 def solve_interior(band: Band, theta: FloatArray, *, tol: float, max_iter: int = 100) -> Interior:
-    """Return the minimum of a band problem, from any starting point, or how far one came."""
+    """Return the minimum of a band problem, from any start, or the last point before a failure."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         state = _State(band, theta)
-        last, lowest, stalled = state.here(), np.inf, 0
+        last, lowest, stalled = state.point(), np.inf, 0
         for _ in range(max_iter):
             error = state.error()
             if not np.isfinite(state.theta).all() or np.isnan(error):
                 break
-            last = state.here()
+            last = state.point()
             stalled = 0 if error < 0.9 * lowest else stalled + 1
             lowest = min(lowest, error)
             if error <= tol or stalled >= _PATIENCE:
@@ -101,7 +101,7 @@ class _State:
         self._evaluate()
         self._center()
 
-    def here(self) -> Interior:
+    def point(self) -> Interior:
         return Interior(self.theta.reshape(self.band.shape), self.V)
 
     def _evaluate(self) -> None:
@@ -116,8 +116,8 @@ class _State:
         band, top = self.band, self.s.max(axis=1)
         self.lam = np.full(self.n_thresholds, max(self.floor, 0.0))
         for g in np.flatnonzero(~self.fixed):
-            mine = np.flatnonzero(band.group == g)
-            order = mine[np.argsort(-top[mine])]
+            rows = np.flatnonzero(band.group == g)
+            order = rows[np.argsort(-top[rows])]
             ranks = np.cumsum(band.omega[order])
             cut = min(int(np.searchsorted(ranks, band.remaining[g])), len(order) - 1)
             self.lam[g] = top[order[cut]]
@@ -127,37 +127,33 @@ class _State:
         )
         self.mu = self.mu if self.mu > 0 else 0.5
         for g in np.flatnonzero(~self.fixed):
-            mine = band.group == g
+            in_group = band.group == g
             low, high = self.lam[g] - 50 * self.mu, self.lam[g] + 50 * self.mu
             if self.floor == 0:
                 low = min(1e-2 * self.mu, 0.5 * high)
             for _ in range(50):
                 middle = (low + high) / 2
-                total = band.omega[mine] @ _central(top[mine] - middle, self.mu)
+                total = band.omega[in_group] @ _central_share(top[in_group] - middle, self.mu)
                 low, high = (middle, high) if total > band.remaining[g] else (low, middle)
             self.lam[g] = (low + high) / 2
         offset = self.lam[band.group]
         if self.s.shape[1] == 1:
-            p = _central(top - offset, self.mu)
-            self.xi = self.mu / (1 - p)
+            share = _central_share(top - offset, self.mu)
+            self.xi = self.mu / (1 - share)
             self.a = np.maximum(self.xi + offset - top, _TINY)[:, None]
-            self.V = (band.omega * p)[:, None]
+            self.V = (band.omega * share)[:, None]
         else:
             self.xi = _central_slack(self.s - offset[:, None], self.mu)
             self.a = (self.xi + offset)[:, None] - self.s
             self.V = band.omega[:, None] * self.mu / self.a
         self.u = np.maximum(band.omega - self.V.sum(axis=1), _TINY)
-        free = ~self.fixed if self.floor == 0 else np.zeros_like(self.fixed)
-        self.bounded = free
-        self.nu = np.where(free, self.mu / np.maximum(self.lam, _TINY), 0.0)
+        self.bounded = ~self.fixed if self.floor == 0 else np.zeros_like(self.fixed)
+        self.nu = np.where(self.bounded, self.mu / np.maximum(self.lam, _TINY), 0.0)
         self.nu *= band.omega.mean()
 
     def complementarity(self) -> float:
         bounded = (self.lam * self.nu)[self.bounded]
         return float((self.a * self.V).sum() + self.xi @ self.u + bounded.sum())
-
-    def _count(self) -> float:
-        return float(self.band.omega.sum() * (self.s.shape[1] + 1))
 
     def _gradient(self) -> FloatArray:
         band = self.band
@@ -166,7 +162,7 @@ class _State:
         return np.asarray(pulled + band.gradient + band.hessian @ (self.theta - band.center))
 
     def error(self) -> float:
-        """Return how far the conditions are from being met, relative to the value."""
+        """Return by how much the optimality conditions are violated, relative to the value."""
         band = self.band
         self.sums = np.bincount(band.group, self.V.sum(axis=1), self.n_thresholds)
         self.open = np.where(self.fixed, 0.0, band.remaining - self.sums - self.nu)
@@ -185,14 +181,14 @@ class _State:
         mean = np.einsum("il,ilj->ij", e, self.A) / total[:, None]
         spread = self.A - mean[:, None, :]
         block = np.einsum("il,ilj,ilk->ijk", e, spread, spread)
-        block += (total * h / den)[:, None, None] * mean[:, :, None] * mean[:, None, :]
+        q = total * h / den
+        block += q[:, None, None] * mean[:, :, None] * mean[:, None, :]
         if loss.has_curvature:
             bend = loss.curvature(band.y, self.raw)
             if bend.ndim == 1:
                 block[:, 0, 0] += self.V[:, 0] * bend
             else:
                 block += self.V[:, 0][:, None, None] * bend
-        q = total * h / den
         size, several = self.theta.size, len(band.shape) == 2
         M = np.zeros((size + self.n_thresholds, size + self.n_thresholds))
         M[:size, :size] = band.hessian + band.design.gram(block if several else block[:, 0, 0])
@@ -202,11 +198,13 @@ class _State:
             if self.fixed[g]:
                 M[j, j] = 1.0
                 continue
-            mine = band.group == g
-            column = np.where(mine[:, None], coupling, 0.0) if self.n_thresholds > 1 else coupling
+            in_group = band.group == g
+            column = coupling
+            if self.n_thresholds > 1:
+                column = np.where(in_group[:, None], coupling, 0.0)
             edge = band.design.pull(column if several else column[:, 0]).ravel()
             M[:size, j] = M[j, :size] = -edge
-            M[j, j] = q[mine].sum() + (self.nu[g] / self.lam[g] if self.bounded[g] else 0.0)
+            M[j, j] = q[in_group].sum() + (self.nu[g] / self.lam[g] if self.bounded[g] else 0.0)
         solve = solve_symmetric(M)
 
         def direction(target: float, second: tuple[FloatArray, ...] | None) -> _Direction:
@@ -218,11 +216,8 @@ class _State:
             t = rc / self.a
             tsum = t.sum(axis=1)
             ratio = rx / self.xi
-            lifted = (
-                np.einsum("il,ilj->ij", t, spread)
-                + mean * ((tsum * h - total * ratio) / den)[:, None]
-            )
             flat = (tsum * h - total * ratio) / den
+            lifted = np.einsum("il,ilj->ij", t, spread) + mean * flat[:, None]
             pulled = band.design.pull(lifted if several else lifted[:, 0]).ravel()
             rhs = np.empty(size + self.n_thresholds)
             rhs[:size] = -(self.g + pulled)
@@ -234,8 +229,10 @@ class _State:
             solution = solve(rhs)
             dtheta, dlam = solution[:size], solution[size:]
             dlam[self.fixed] = 0.0
-            draw = band.design.predict(dtheta.reshape(band.shape))
-            ds = np.einsum("ilj,ij->il", self.A, draw[:, None] if draw.ndim == 1 else draw)
+            raw_step = band.design.predict(dtheta.reshape(band.shape))
+            ds = np.einsum(
+                "ilj,ij->il", self.A, raw_step[:, None] if raw_step.ndim == 1 else raw_step
+            )
             lag = dlam[band.group][:, None] - ds
             dxi = (ratio + tsum - (e * lag).sum(axis=1)) / den
             da = lag + dxi[:, None]
@@ -243,32 +240,36 @@ class _State:
             dnu = np.where(self.bounded, (rl - self.nu * dlam) / lam, 0.0)
             return _Direction(dtheta, dlam, dxi, da, dV, -dV.sum(axis=1), dnu)
 
-        count = self._count()
-        now = self.complementarity()
-        ahead = direction(0.0, None)
-        reach = self._reach(ahead)
-        then = self._complementarity_after(ahead, reach)
-        sigma = min(1.0, (max(then, 0.0) / now) ** 3)
-        second = (ahead.a * ahead.V, ahead.xi * ahead.u, ahead.lam * ahead.nu)
-        chosen = direction(sigma * now / count, second)
-        alpha = min(1.0, _SHY * self._reach(chosen))
-        if alpha < 1e-2:  # the correction misled: go towards the centre instead
-            chosen = direction(0.5 * now / count, None)
-            alpha = min(1.0, _SHY * self._reach(chosen))
+        count = float(band.omega.sum() * (self.s.shape[1] + 1))
+        before = self.complementarity()
+        predictor = direction(0.0, None)
+        after = self._complementarity_after(predictor, self._reach(predictor))
+        sigma = min(1.0, (max(after, 0.0) / before) ** 3)
+        second = (
+            predictor.a * predictor.V,
+            predictor.xi * predictor.u,
+            predictor.lam * predictor.nu,
+        )
+        chosen = direction(sigma * before / count, second)
+        alpha = min(1.0, _STEP_TO_BOUNDARY * self._reach(chosen))
+        if alpha < 1e-2:  # the correction failed: go towards the centre instead
+            chosen = direction(0.5 * before / count, None)
+            alpha = min(1.0, _STEP_TO_BOUNDARY * self._reach(chosen))
         self.decrement = abs(float(self.g @ chosen.theta)) * (1 - min(alpha, 0.999)) ** 2
         self._move(chosen, alpha)
 
     def _reach(self, d: _Direction) -> float:
+        """Return the step to the boundary, at most a little more than one."""
         pairs = [(self.a, d.a), (self.V, d.V), (self.xi, d.xi), (self.u, d.u)]
         if self.bounded.any():
             pairs += [(self.lam[self.bounded], d.lam[self.bounded])]
             pairs += [(self.nu[self.bounded], d.nu[self.bounded])]
-        most = 1.0 / _SHY
+        reach = 1.0 / _STEP_TO_BOUNDARY
         for value, change in pairs:
             steepest = float(np.max(-change / value))
             if steepest > 0:
-                most = min(most, 1.0 / steepest)
-        return most
+                reach = min(reach, 1.0 / steepest)
+        return reach
 
     def _complementarity_after(self, d: _Direction, reach: float) -> float:
         t = min(1.0, reach)
@@ -288,7 +289,7 @@ class _State:
         self._evaluate()
         offset = self.lam[band.group]
         if a.shape[1] == 1:
-            # What the curvature of the loss adds goes into the larger of the two slacks.
+            # The larger of the two slacks absorbs what the curvature of the loss adds.
             r = self.s[:, 0] - offset
             wide = xi >= a[:, 0]
             new_xi, new_a = a[:, 0] + r, xi - r
@@ -310,14 +311,14 @@ class _Direction(NamedTuple):
     nu: FloatArray
 
 
-def _central(excess: FloatArray, mu: float) -> FloatArray:
-    """Return the share of a row on the central path, for what its loss exceeds the threshold by."""
+def _central_share(excess: FloatArray, mu: float) -> FloatArray:
+    """Return the share of a row on the central path, given its loss above the threshold."""
     ratio = excess / mu
     return np.asarray(0.5 + ratio / (2 * (np.sqrt(ratio * ratio + 4) + 2)))
 
 
 def _central_slack(excess: FloatArray, mu: float) -> FloatArray:
-    """Return the slack at which the shares of all pieces, and of the bound at zero, add to one."""
+    """Return the slack at which the shares of all pieces and of the bound at zero sum to one."""
     low = np.maximum(excess.max(axis=1), 0.0)
     high = low + mu * (excess.shape[1] + 1)
     for _ in range(60):
@@ -327,13 +328,14 @@ def _central_slack(excess: FloatArray, mu: float) -> FloatArray:
     return np.asarray(high)
 
 
-# -- Systems of equations with a symmetric matrix that is positive, or nearly so -------------------
+# -- Linear systems with a symmetric matrix that is positive definite, or nearly so ----------------
 
 
 def solve_symmetric(M: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """Return a function that solves with a matrix, scaled to a unit diagonal and refined once.
+    """Return a solver for linear systems with a symmetric matrix.
 
-    A matrix that is not quite definite gets the smallest ridge that makes it so.
+    The matrix is scaled to a unit diagonal, and each solution is refined once. If the matrix is
+    not quite positive definite, the smallest of a few ridges that makes it so is added.
     """
     diagonal = np.diag(M)
     scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
