@@ -127,15 +127,9 @@ class Hinged(MultilabelLoss):
 
 @dataclass(frozen=True)
 class Margin(Hinged):
-    """The margin between two given sides. The loss of a sample with an empty side is zero.
+    """The margin between two given sides. The loss of a sample with an empty side is zero."""
 
-    Parameters
-    ----------
-    largest : tuple of int, optional
-        How many labels the low and the high side have at most. Smaller sides have fewer pieces.
-    """
-
-    largest: tuple[int, int] | None = None
+    largest: tuple[int, int] | None = None  # labels of the low and the high side, at most
 
     name: ClassVar[str] = "margin"
     domain: ClassVar[str] = "for each label 1 if it should score high, 2 if low, 3 if both, or 0"
@@ -187,14 +181,9 @@ class SmoothMargin(Margin):
     .. math:: T \log \Big( 1 + \sum_{u \in R} \sum_{v \in A} e^{(1 + f_u - f_v) / T} \Big)
 
     It is above the margin, by :math:`T \log(1 + |R| |A|)` at most.
-
-    Parameters
-    ----------
-    width : float, default=0.5
-        Four times the temperature.
     """
 
-    width: float = 0.5
+    width: float = 0.5  # four times the temperature
 
     name: ClassVar[str] = "smooth_margin"
     smooth: ClassVar[bool] = True
@@ -535,14 +524,9 @@ class TopViolations(MultilabelLoss):
     r"""The sum of the largest violations of a margin, including true labels.
 
     .. math:: \sum_{i=1}^{j} s_{[i]}, \qquad s_u = \big[ 1 + f_u - \min_{v \in Y} f_v \big]_+
-
-    Parameters
-    ----------
-    number : int
-        j.
     """
 
-    number: int
+    number: int  # j
 
     name: ClassVar[str] = "top_violations"
 
@@ -563,18 +547,10 @@ class TopViolations(MultilabelLoss):
 
 @dataclass(frozen=True)
 class SubsetPart(MultilabelLoss):
-    r"""Sums of the largest scores outside and inside a set: `TopKSubset` is a difference of two.
+    """Sums of the largest scores outside and inside a set: `TopKSubset` is a difference of two."""
 
-    Parameters
-    ----------
-    k : int
-        How many labels will be predicted.
-    is_first : bool
-        Whether it is the first part, the maximum of both sums, or the second, the second sum.
-    """
-
-    k: int
-    is_first: bool
+    k: int  # number of labels that will be predicted
+    is_first: bool  # whether it is the maximum of both sums, or the second alone
 
     name: ClassVar[str] = "subset_part"
 

@@ -35,36 +35,22 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
 class Stage(NamedTuple):
-    """How much one step smooths.
+    """How much one step smooths: a share of the ranks, and two widths in typical losses."""
 
-    Attributes
-    ----------
-    band : float
-        Width of the blurred lower end, as a share of the ranks on its narrower side.
-    corner : float
-        Width of rounded corners of the loss, in typical losses.
-    temperature : float
-        Width of the blurred upper end, in typical losses. At zero the end is sharp.
-    """
-
-    band: float
-    corner: float
-    temperature: float = 0.0
+    band: float  # blurred lower end, as a share of the ranks on its narrower side
+    corner: float  # rounded corners of the loss
+    temperature: float = 0.0  # blurred upper end; sharp at zero
 
 
 class Problems(NamedTuple):
     """The problem of each candidate: its ranks in every group, and its ridge.
 
-    Attributes
-    ----------
-    m, k, scale : ndarray of shape (n_candidates, n_groups)
-        The ranks in mass, and the factor of the losses between them.
-    ridge : ndarray of shape (n_candidates,)
+    All but the ridge have shape (n_candidates, n_groups).
     """
 
-    m: FloatArray
+    m: FloatArray  # ranks in mass
     k: FloatArray
-    scale: FloatArray
+    scale: FloatArray  # factor of the losses between the ranks
     ridge: FloatArray
 
     def take(self, which: Any) -> Problems:
@@ -90,21 +76,9 @@ class _Model(NamedTuple):
 class Batch:
     """The rows of an objective for many candidates at a time.
 
-    Candidates are the rows of a matrix `T`, in the standardised coordinates of `frame`.
-
-    Parameters
-    ----------
-    objective : RankedRangeObjective
-        With a loss of one output that can be smoothed.
-
-    Attributes
-    ----------
-    frame : Frame
-        The coordinates and the rows in them, ordered by group; without rows of no mass.
-    columns : list of slice
-        The positions of each group among those rows.
-    y, mass : ndarray of shape (n_rows,)
-        Their targets and masses; no masses if all are one.
+    The loss needs one output and has to be smooth or smoothed. Candidates are the rows of a matrix
+    `T`, in the coordinates of `frame`. The frame holds the rows ordered by group, without those of
+    no mass; `columns` are the positions of each group, `y` and `mass` the targets and masses.
     """
 
     def __init__(self, objective: RankedRangeObjective) -> None:
@@ -323,21 +297,11 @@ class Batch:
 
 
 class Cut(NamedTuple):
-    """The entries of a matrix that are in a range of ranks, for each candidate.
+    """The entries of a matrix that are in a range of ranks, for each candidate."""
 
-    Attributes
-    ----------
-    at : ndarray of int
-        Their positions in the flattened matrix, in ascending order.
-    share : ndarray
-        The mass of each entry within the range; tied entries have equal parts.
-    counts : ndarray of int
-        The number of entries of each candidate, at least one.
-    """
-
-    at: IntArray
-    share: FloatArray
-    counts: IntArray
+    at: IntArray  # positions in the flattened matrix, ascending
+    share: FloatArray  # mass of each entry within the range
+    counts: IntArray  # number of entries of each candidate, at least one
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Return the sum of the values of each candidate."""
@@ -355,14 +319,8 @@ class Cut(NamedTuple):
 class Ranking:
     """The rows of a matrix, each sorted.
 
-    Parameters
-    ----------
-    order : ndarray of shape (n_candidates, n_rows)
-        Numbers that rank the losses of each candidate.
-    mass : ndarray of shape (n_rows,) or (n_candidates, n_rows), or None
-        The mass of each entry: one if None.
-    total : float or ndarray of shape (n_candidates,)
-        The mass of all entries.
+    `order` has numbers that rank the losses of each candidate. `mass` is the mass of each entry,
+    for all candidates or for each, and one if None. `total` is the mass of all entries.
     """
 
     def __init__(
@@ -427,21 +385,11 @@ class Ranking:
 
 
 class _Blur(NamedTuple):
-    """A range with a blurred lower end.
+    """A range with a blurred lower end."""
 
-    Attributes
-    ----------
-    weight : ndarray
-        The weight of each entry of a cut.
-    edge : ndarray
-        The mass of each entry near the end, where weights change; zero elsewhere.
-    width : ndarray
-        For each candidate: the weight falls to zero within plus and minus this loss.
-    """
-
-    weight: FloatArray
-    edge: FloatArray
-    width: FloatArray
+    weight: FloatArray  # of each entry of a cut
+    edge: FloatArray  # mass of each entry near the end, where weights change; zero elsewhere
+    width: FloatArray  # of each candidate: weights fall to zero within plus and minus this loss
 
 
 def _blur_lower(
@@ -554,26 +502,15 @@ class Frame:
 
     Columns are divided by a robust scale, and centred if there is an intercept. The objective
     does not change: its ridge is that of the original coefficients.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_rows, n_parameters)
-        The standardised columns, then the column of ones if there is an intercept.
-    penalty : ndarray of shape (n_parameters,)
-        The factor of the square of each standardised coefficient in the ridge.
-    level, reach : float
-        The middle and the spread of numeric targets; zero and one for classes.
-    unit : float
-        A typical loss, the unit of smoothing widths.
     """
 
-    rows: FloatArray
+    rows: FloatArray  # standardised columns, then ones if there is an intercept
     centre: FloatArray
     spread: FloatArray
-    penalty: FloatArray
-    level: float
-    reach: float
-    unit: float
+    penalty: FloatArray  # factor of the square of each standardised coefficient in the ridge
+    level: float  # middle of numeric targets; zero for classes
+    reach: float  # spread of numeric targets; one for classes
+    unit: float  # a typical loss, the unit of smoothing widths
 
     @classmethod
     def of(cls, objective: RankedRangeObjective, index: IntArray) -> Frame:

@@ -35,19 +35,10 @@ _TINY = 1e-300
 class Band:
     """The problem: rows near the cut, and a quadratic for everything else.
 
-    Attributes
-    ----------
-    design, y, loss
-        The rows, their targets and their loss.
-    omega : ndarray
-        The largest weight of each row.
-    group : ndarray of int
-        The threshold that each row belongs to.
-    remaining : ndarray
-        The total weight of the rows of each threshold. It is infinite if the threshold is fixed at
-        the floor, because all rows of its group may count.
-    hessian, gradient, center : ndarray
-        The quadratic: its second derivative, and its gradient at the flat parameters `center`.
+    `omega` is the largest weight of each row, `group` the threshold it belongs to. `remaining` is
+    the total weight of the rows of each threshold. It is infinite if the threshold is fixed at the
+    floor, because all rows of its group may count. The quadratic has a second derivative, and a
+    gradient at the flat parameters `center`.
     """
 
     design: Design
