@@ -16,9 +16,9 @@ WITH_OPTIONS = ("quality", *LONG)
 names = list(takewhile(lambda argument: not argument.startswith("-"), sys.argv[1:]))
 options = sys.argv[1 + len(names) :]
 if unknown := [name for name in names if name not in SHORT + LONG]:
-    sys.exit(f"{', '.join(unknown)}: needed some of {', '.join(SHORT + LONG)}")
+    sys.exit(f"{', '.join(unknown)} not known; needed names among {', '.join(SHORT + LONG)}")
 if options and (len(names) != 1 or names[0] not in WITH_OPTIONS):
-    sys.exit(f"{' '.join(options)}: options are for one of {', '.join(WITH_OPTIONS)} alone")
+    sys.exit(f"{' '.join(options)}: options need a single name, one of {', '.join(WITH_OPTIONS)}")
 for name in names or SHORT:
     report: Callable[..., Iterator[str]] = import_module(f"benchmarks.{name}").report
     for line in report(options) if name in WITH_OPTIONS else report():

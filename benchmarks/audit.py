@@ -1,7 +1,7 @@
-"""Who finds planted label errors: suspects, their ranking and the time it takes, against cleanlab.
+"""Planted label errors: suspects, their ranking and the time, against cleanlab.
 
 `python -m benchmarks audit --help` lists what can be left out. With ``--rows FILE`` every list of
-suspects is kept as a line of JSON, and those that are there already are not made again.
+suspects is kept as a line of JSON; lists that are in the file already are not made again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sklearn.metrics import average_precision_score
 from benchmarks.audit_board import ADJUSTED, AUDIT, LIST, PEER, PEER_FIT, board
 from benchmarks.contenders import Array, Problem, fit_cleanlab, regression
 from benchmarks.noise import FLIPS
-from benchmarks.quality import in_turns, measured, parser_of, spoiled
+from benchmarks.quality import collect_rows, make_parser, run_in_turns, spoil_table
 from benchmarks.rows import Row
 from benchmarks.tables import SMALL, TABLES, Table
 from sorr.auditing.fit import fit_model, largest
@@ -24,38 +24,38 @@ from sorr.share import estimate_outlier_share
 
 __all__ = ["report"]
 
-MADE_UP = "synthetic"  # run if it is named: the others are tables that somebody collected
+SYNTHETIC = "synthetic"  # run only if it is named; the others are real tables
 ALL = {**TABLES, **SMALL}
 
 
 class Suspects(NamedTuple):
-    """Which rows are said to be wrong, and how suspect every row is."""
+    """The rows that are called wrong, and how suspect each row is."""
 
     mask: npt.NDArray[np.bool_]
     score: Array
 
 
-def left_out(model: Any, _: Problem) -> Suspects:
-    """Return the rows that an audit leaves out, and its ranking of all: those come first."""
+def read_left_out(model: Any, _: Problem) -> Suspects:
+    """Return the rows that an audit leaves out, and its ranking of all rows; those come first."""
     order = np.lexsort([model.share_.score_, model.outlier_mask_])
     score = np.empty(len(order))
     score[order] = np.arange(len(order))
     return Suspects(model.outlier_mask_, score)
 
 
-def most_suspect(share: Any, problem: Problem) -> Suspects:
-    """Return as many rows of each class as are estimated to be wrong: those that score highest."""
+def read_most_suspect(share: Any, problem: Problem) -> Suspects:
+    """Return, for each class, as many rows as are estimated to be wrong: the highest scores."""
     return Suspects(largest(share.score_, problem.y, share.drop_), share.score_)
 
 
-def issues_of(model: Any, _: Problem) -> Suspects:
-    """Return what cleanlab found."""
-    found = model.get_label_issues()
-    return Suspects(np.asarray(found["is_label_issue"]), -np.asarray(found["label_quality"]))
+def read_issues(model: Any, _: Problem) -> Suspects:
+    """Return the label issues of cleanlab."""
+    issues = model.get_label_issues()
+    return Suspects(np.asarray(issues["is_label_issue"]), -np.asarray(issues["label_quality"]))
 
 
 def find_issues(problem: Problem, **ranking: Any) -> Any:
-    """Let cleanlab look for label issues, without the fit that it would make after that."""
+    """Let cleanlab look for label issues, without its fit after that."""
     from cleanlab.classification import CleanLearning
 
     model = CleanLearning(
@@ -69,7 +69,7 @@ def find_issues(problem: Problem, **ranking: Any) -> Any:
 
 
 def find_adjusted(problem: Problem) -> Any:
-    """Let it rank as suits it best if labels of one class go wrong, in our measurements."""
+    """Let cleanlab rank in the way that was best for wrong labels of one class."""
     return find_issues(problem, method="normalized_margin", adjust_pred_probs=True)
 
 
@@ -91,24 +91,24 @@ class Auditor(NamedTuple):
 
 
 AUDITORS = {
-    PEER: Auditor(find_issues, issues_of),
-    ADJUSTED: Auditor(find_adjusted, issues_of),
-    PEER_FIT: Auditor(fit_cleanlab, issues_of),
-    LIST: Auditor(estimate, most_suspect),
-    AUDIT: Auditor(fit_audited, left_out),
+    PEER: Auditor(find_issues, read_issues),
+    ADJUSTED: Auditor(find_adjusted, read_issues),
+    PEER_FIT: Auditor(fit_cleanlab, read_issues),
+    LIST: Auditor(estimate, read_most_suspect),
+    AUDIT: Auditor(fit_audited, read_left_out),
 }
 
 
 def report(arguments: Sequence[str] = ()) -> Iterator[str]:
-    usual = [name for name in ALL if name != MADE_UP]
-    chosen = parser_of("audit", __doc__, ALL, usual, FLIPS).parse_args(arguments)
-    yield from board(measured(chosen, list(AUDITORS), ALL, compare))
+    usual = [name for name in ALL if name != SYNTHETIC]
+    chosen = make_parser("audit", __doc__, ALL, usual, FLIPS).parse_args(arguments)
+    yield from board(collect_rows(chosen, list(AUDITORS), ALL, compare))
 
 
 def compare(data: str, noise: str, seed: int, table: Table, names: list[str]) -> Iterator[Row]:
-    """Show everybody the same rows, in turns."""
-    problem = spoiled(data, noise, seed, table, FLIPS[noise])
-    answers, times = in_turns(names, seed, lambda name: AUDITORS[name].look(problem))
+    """Show all auditors the same rows, in turns."""
+    problem = spoil_table(data, noise, seed, table, FLIPS[noise])
+    answers, times = run_in_turns(names, seed, lambda name: AUDITORS[name].look(problem))
     for name, answer in answers.items():
         suspects = AUDITORS[name].read(answer, problem)
         yield {

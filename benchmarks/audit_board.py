@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from benchmarks.rows import Row
-from benchmarks.scoreboard import Cell, precision, share, shown
+from benchmarks.scoreboard import Cell, format_number, format_share, precision
 
 __all__ = ["ADJUSTED", "AUDIT", "LIST", "PEER", "PEER_FIT", "board"]
 
@@ -28,13 +28,13 @@ HEAD = (
     "time: list / list and model",
 )
 LEGEND = """\
-Features are standardised and the ridge is that of C = 1 in scikit-learn for all. *cleanlab*:
+Features are standardised, and all fits have the ridge of C = 1 in scikit-learn. *cleanlab*:
 `CleanLearning(LogisticRegression()).find_label_issues`; *adjusted*: the same, ranked by
-`normalized_margin` with `adjust_pred_probs=True`; *sorr*: the fit of `sorr audit`, suspects being
-the rows it leaves out, which come first in its ranking. Precision and recall of the suspects in
-per cent, all splits together; an empty list has precision 0. Time is processor time on one
-thread, medians of ratios: *list*, `estimate_outlier_share` over `find_label_issues`; *list and
-model*, the fit of the audit over `CleanLearning.fit`.
+`normalized_margin` with `adjust_pred_probs=True`; *sorr*: the fit of `sorr audit`; its suspects
+are the rows it leaves out, which come first in its ranking. Precision and recall of the suspects
+are in per cent, over all splits; an empty list has precision 0. Time is processor time on one
+thread, as the median of ratios: *list*, `estimate_outlier_share` over `find_label_issues`;
+*list and model*, the fit of the audit over `CleanLearning.fit`.
 """.splitlines()
 
 Counts = tuple[int, int, int]  # wrong rows that were flagged, flagged rows, wrong rows
@@ -82,12 +82,13 @@ def by_noise(cells: Sequence[Cell]) -> Iterator[str]:
 
 
 def line(name: str, cells: Sequence[Cell]) -> str:
-    ranking = (shown(average(cells, m, precision), 1) for m in (PEER, ADJUSTED, AUDIT))
-    f1 = (shown(over(cells, m, harmonic), 1) for m in LISTS)
+    ranking = (format_number(average(cells, m, precision), 1) for m in (PEER, ADJUSTED, AUDIT))
+    f1 = (format_number(mean_share(cells, m, list_f1), 1) for m in LISTS)
     lists = (
-        f"{shown(over(cells, m, rightly), 0)}, {shown(over(cells, m, found), 0)}" for m in LISTS
+        ", ".join(format_number(mean_share(cells, m, f), 0) for f in (list_precision, list_recall))
+        for m in LISTS
     )
-    times = (shown(middle(ratios(cells, *pair)), 2) for pair in TIMES)
+    times = (format_number(median(ratios(cells, *pair)), 2) for pair in TIMES)
     return (
         f"| {name} | {' / '.join(ranking)} | {' | '.join(lists)} | {' / '.join(f1)} "
         f"| {' / '.join(times)} |"
@@ -105,7 +106,7 @@ def ratios(cells: Sequence[Cell], ours: str, theirs: str) -> list[float]:
     return quotients
 
 
-def middle(values: Sequence[float]) -> float | None:
+def median(values: Sequence[float]) -> float | None:
     return float(np.median(values)) if values else None
 
 
@@ -117,7 +118,9 @@ def average(
     return float(np.mean(means)) if means else None
 
 
-def over(cells: Iterable[Cell], method: str, number: Callable[[Counts], float]) -> float | None:
+def mean_share(
+    cells: Iterable[Cell], method: str, number: Callable[[Counts], float]
+) -> float | None:
     """Return the mean over cells of a share of rows, all seeds of a cell together."""
     shares = []
     for cell in cells:
@@ -129,23 +132,23 @@ def over(cells: Iterable[Cell], method: str, number: Callable[[Counts], float]) 
     return float(np.mean(shares)) if shares else None
 
 
-def rightly(counts: Counts) -> float:
+def list_precision(counts: Counts) -> float:
     hits, flagged, _ = counts
-    return 100 * hits / flagged if flagged else 0.0  # else means would be of other cells
+    return 100 * hits / flagged if flagged else 0.0  # otherwise the means would be over other cells
 
 
-def found(counts: Counts) -> float:
+def list_recall(counts: Counts) -> float:
     hits, _, wrong = counts
     return 100 * hits / wrong
 
 
-def harmonic(counts: Counts) -> float:
+def list_f1(counts: Counts) -> float:
     hits, flagged, wrong = counts
     return 200 * hits / (flagged + wrong)
 
 
 def targets(kinds: dict[str, list[Cell]]) -> Iterator[str]:
-    """Yield what was to be reached, what was reached, and where not."""
+    """Yield the targets, what was reached, and where they were missed."""
     everything = [cell for cells in kinds.values() for cell in cells]
     if not ratios(everything, *TARGET):
         return
@@ -157,17 +160,17 @@ def targets(kinds: dict[str, list[Cell]]) -> Iterator[str]:
     for name, pair in zip(CONTESTS, TIMES, strict=True):
         if values := ratios(everything, *pair):
             half = sum(value <= HALF for value in values)
-            median, high = np.quantile(values, [0.5, 0.9])
-            verdict = f"{'met' if median <= HALF else 'MISSED'}, " if pair == TARGET else ""
+            middle, high = np.quantile(values, [0.5, 0.9])
+            verdict = f"{'met' if middle <= HALF else 'MISSED'}, " if pair == TARGET else ""
             yield (
-                f"- time, {name}: {verdict}median {median:.2f}, nine in ten below {high:.2f}; at "
-                f"most half in {share(half, len(values))}"
+                f"- time, {name}: {verdict}median {middle:.2f}, nine in ten below {high:.2f}; at "
+                f"most half in {format_share(half, len(values))}"
             )
     yield ""
 
 
 def contest(name: str, cells: Sequence[Cell], peer: str) -> Iterator[str]:
-    """Yield whether the mean average precision is above, how surely, and in how many cells."""
+    """Yield whether the mean average precision is higher, its error, and in how many cells."""
     ours, theirs = (average(cells, method, precision) for method in (AUDIT, peer))
     leads = [
         (float(np.mean(lead)), cell)
@@ -180,8 +183,8 @@ def contest(name: str, cells: Sequence[Cell], peer: str) -> Iterator[str]:
     least = sorted(leads, key=lambda pair: pair[0])[:3]
     yield (
         f"- {name}: {'met' if ours > theirs else 'MISSED'}, {ours:.1f} to {theirs:.1f} (standard "
-        f"error of the lead {shown(error_of_lead(cells, peer), 1)}); ahead in "
-        f"{share(ahead, len(leads))}; least: "
+        f"error of the lead {format_number(error_of_lead(cells, peer), 1)}); ahead in "
+        f"{format_share(ahead, len(leads))}; least: "
         + ", ".join(f"{cell.name} {lead:+.1f}" for lead, cell in least)
     )
 

@@ -1,4 +1,4 @@
-"""Who is compared in the benchmark of quality: all linear, all with the same ridge."""
+"""The models in the benchmark of quality: all linear, all with the same ridge."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Problem(NamedTuple):
 
 
 class Contender(NamedTuple):
-    """How to fit, and what can be asked of the fitted model beyond predictions."""
+    """How to fit, and what to read from the fitted model besides predictions."""
 
     fit: Callable[[Problem], Any]
     suspicion: Callable[[Any, Problem], Array] | None = None
@@ -75,8 +75,8 @@ def cleanlab_suspicion(model: Any, _: Problem) -> Array:
 
 
 def cleanlab_details(model: Any, problem: Problem) -> dict[str, Any]:
-    found = np.asarray(model.get_label_issues()["is_label_issue"])
-    return {"count": problem.per_class(found)}
+    is_issue = np.asarray(model.get_label_issues()["is_label_issue"])
+    return {"count": problem.per_class(is_issue)}
 
 
 def fit_auto(problem: Problem) -> Any:

@@ -1,7 +1,7 @@
 """The classifier against `LogisticRegression` on large data: time and memory, one thread.
 
 Every fit has a process of its own, which reads the data from files. Its peak of resident memory
-is shown as it is, with the data, and less what the process had before the fit.
+is shown with the data, and minus the memory that the process had before the fit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-from benchmarks.problems import flipped, sparse_flipped
+from benchmarks.problems import draw_flipped, draw_sparse_flipped
 from benchmarks.timing import Ratio
 
 __all__ = ["report"]
@@ -29,8 +29,8 @@ M, C = 0.1, 1e4
 ROUNDS = 3
 CSR = ("data", "indices", "indptr")
 CASES: dict[str, Callable[[], tuple[Any, Any]]] = {
-    "1,000,000 x 50, dense": lambda: flipped(1_000_000, 50),
-    "200,000 x 100,000, CSR, 50 entries a row": lambda: sparse_flipped(200_000, 100_000, 50),
+    "1,000,000 x 50, dense": lambda: draw_flipped(1_000_000, 50),
+    "200,000 x 100,000, CSR, 50 entries a row": lambda: draw_sparse_flipped(200_000, 100_000, 50),
 }
 
 
@@ -44,8 +44,8 @@ def report() -> Iterator[str]:
             save(Path(folder), *draw())
             runs: dict[str, list[dict[str, float]]] = {"peer": [], "ours": []}
             for _ in range(ROUNDS):
-                for who, found in runs.items():
-                    found.append(in_own_process(who, folder))
+                for who, measured in runs.items():
+                    measured.append(fit_in_own_process(who, folder))
         for what, name, target in (
             ("seconds", "time", "3"),
             ("peak", "peak memory", "2"),
@@ -65,42 +65,42 @@ def save(folder: Path, X: Any, y: Any) -> None:
 
 
 def load(folder: Path) -> tuple[Any, Any]:
-    """Read the arrays one by one, which takes no more memory than they do in the end."""
-    found = {path.stem: np.load(path) for path in folder.iterdir()}
-    if "X" in found:
-        return found["X"], found["y"]
-    arrays = tuple(found[name] for name in CSR)
-    return sparse.csr_matrix(arrays, shape=tuple(found["shape"])), found["y"]
+    """Read the arrays one by one, so that the peak of memory is that of the arrays."""
+    arrays = {path.stem: np.load(path) for path in folder.iterdir()}
+    if "X" in arrays:
+        return arrays["X"], arrays["y"]
+    parts = tuple(arrays[name] for name in CSR)
+    return sparse.csr_matrix(parts, shape=tuple(arrays["shape"])), arrays["y"]
 
 
-def in_own_process(who: str, folder: str) -> dict[str, float]:
+def fit_in_own_process(who: str, folder: str) -> dict[str, float]:
     command = [sys.executable, "-m", "benchmarks.estimators", who, folder]
     run = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    found: dict[str, float] = json.loads(run.stdout)
-    return found
+    measured: dict[str, float] = json.loads(run.stdout)
+    return measured
 
 
 def fit_once(who: str, folder: Path) -> dict[str, float]:
-    """Fit to the data in a folder and return what it took."""
+    """Fit to the data in a folder, and return time, memory and accuracy."""
     from sorr.estimators import RankedRangeClassifier
 
     X, y = load(folder)
     model: Any = RankedRangeClassifier(m=M, C=C, random_state=0)
     if who == "peer":
         model = LogisticRegression(C=C / ((1 - M) * len(y)))
-    before = peak()
-    begin = time.process_time()  # one thread: what others do meanwhile does not count
+    before = peak_memory()
+    begin = time.process_time()  # one thread, so other processes do not count
     model.fit(X, y)
     seconds = time.process_time() - begin
-    after = peak()
+    after = peak_memory()
     accuracy = float(model.score(X, y))
     return {"seconds": seconds, "extra": after - before, "peak": after, "accuracy": accuracy}
 
 
-def peak() -> float:
+def peak_memory() -> float:
     """Return the largest resident memory of this process so far, in bytes; NaN if not on Linux.
 
-    The usual `getrusage` will not do: it passes the peak of a parent on to its children.
+    `getrusage` cannot be used: it passes the peak of a parent on to its children.
     """
     status = Path("/proc/self/status")
     lines = status.read_text().splitlines() if status.exists() else []

@@ -1,8 +1,8 @@
-"""MNIST with labels taken for others: top-1 to top-5 accuracy and time, beside the paper.
+"""MNIST with wrong labels: top-1 to top-5 accuracy and time, beside the paper.
 
 `python -m benchmarks mnist --help` lists what can be left out. All fits see 60,000 images of 784
-pixels in [0, 1] and have the same ridge; times are processor times of one thread. With
-``--out FILE`` every fit is kept as a line of JSON, and those that are there already are not run
+pixels in [0, 1] and have the same ridge. Times are processor times of one thread. With
+``--out FILE`` every fit is kept as a line of JSON; fits that are in the file already are not run
 again.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from benchmarks.mnist_board import board
-from benchmarks.rows import Row, keep, read, tell
+from benchmarks.rows import Row, append_row, print_progress, read_rows
 from sorr.estimators import RankedRangeClassifier
 from sorr.experiments.paper.digits import (
     ORACLE,
@@ -51,23 +51,23 @@ METHODS: dict[str, Callable[[Digits], Any]] = {
 def options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m benchmarks mnist", description=__doc__)
     parser.add_argument("--noise", nargs="+", type=int, default=[20, 30, 40], help="per cent")
-    parser.add_argument("--seeds", type=int, default=3, help="how many draws of flips (default: 3)")
-    parser.add_argument("--first", type=int, default=0, help="the first of them: 3 for fresh ones")
+    parser.add_argument("--seeds", type=int, default=3, help="number of draws (default: 3)")
+    parser.add_argument("--first", type=int, default=0, help="first draw; 3 for fresh ones")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
-    parser.add_argument("--out", type=Path, help="file that keeps every fit, and is resumed from")
-    parser.add_argument("--draw", action="store_true", help="fit nothing: draw what is in --out")
+    parser.add_argument("--out", type=Path, help="file of all fits; a new run continues it")
+    parser.add_argument("--draw", action="store_true", help="fit nothing; draw what is in --out")
     return parser.parse_args(arguments)
 
 
 def report(arguments: Sequence[str] = ()) -> Iterator[str]:
     chosen = options(arguments)
-    rows = {key(row): row for row in read(chosen.out)}
+    rows = {row_key(row): row for row in read_rows(chosen.out)}
     if not chosen.draw:
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for row in sweep(chosen, set(rows)):
-                rows[key(row)] = row
-                keep(chosen.out, row)
+                rows[row_key(row)] = row
+                append_row(chosen.out, row)
     yield from board(
         [
             rows[noise, seed, method]
@@ -83,12 +83,12 @@ def seeds(chosen: argparse.Namespace) -> range:
     return range(chosen.first, chosen.first + chosen.seeds)
 
 
-def key(row: Row) -> Key:
+def row_key(row: Row) -> Key:
     return row["noise"], row["seed"], row["method"]
 
 
 def sweep(chosen: argparse.Namespace, done: set[Key]) -> Iterator[Row]:
-    """Fit what is not there yet; say what is being done."""
+    """Fit what is missing, and print progress."""
     for noise in chosen.noise:
         for seed in seeds(chosen):
             missing = [m for m in chosen.methods if (noise, seed, m) not in done]
@@ -97,11 +97,11 @@ def sweep(chosen: argparse.Namespace, done: set[Key]) -> Iterator[Row]:
             digits, images = noisy_digits("mnist", noise, seed)
             peer = None
             for method in [PEER, *(m for m in METHODS if m in missing and m != PEER)]:
-                begin = time.process_time()  # one thread: what others do meanwhile does not count
+                begin = time.process_time()  # one thread, so other processes do not count
                 model = METHODS[method](digits)
                 seconds = time.process_time() - begin
                 peer = seconds if peer is None else peer
-                tell(f"{noise} % {seed} {method}: {seconds:.1f} s")
+                print_progress(f"{noise} % {seed} {method}: {seconds:.1f} s")
                 if method in missing:
                     yield {
                         "noise": noise,
@@ -117,12 +117,12 @@ def sweep(chosen: argparse.Namespace, done: set[Key]) -> Iterator[Row]:
 
 def accuracies(model: Any, images: Images) -> list[float]:
     scores = model.decision_function(images.X_test)
-    found = topk_accuracy(images.y_test, scores, classes=model.classes_)
-    return [float(accuracy) for accuracy in found]
+    accuracy = topk_accuracy(images.y_test, scores, classes=model.classes_)
+    return [float(value) for value in accuracy]
 
 
 def dropped(model: Any, digits: Digits) -> dict[str, Any] | None:
-    """Return how many rows of each class were left out, and how many of them rightly."""
+    """Return how many rows of each class were left out, and how many of them are wrong."""
     if not isinstance(model, RankedRangeClassifier):
         return None
     mask = model.outlier_mask_

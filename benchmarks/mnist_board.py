@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from benchmarks.rows import Row, spread
+from benchmarks.rows import Row, format_spread
 from sorr.experiments.published import MNIST
 
 __all__ = ["board"]
@@ -27,9 +27,9 @@ def board(rows: Sequence[Row]) -> Iterator[str]:
         cells[row["noise"], row["method"]].append(row)
     for noise in dict.fromkeys(row["noise"] for row in rows):
         yield from table(noise, {name: cells[noise, name] for n, name in cells if n == noise})
-    for (noise, method), found in cells.items():
+    for (noise, method), group in cells.items():
         if noise in PROTOTYPE.get(method, {}):
-            yield from target(noise, method, found)
+            yield from target(noise, method, group)
 
 
 def table(noise: int, methods: dict[str, list[Row]]) -> Iterator[str]:
@@ -46,11 +46,11 @@ def table(noise: int, methods: dict[str, list[Row]]) -> Iterator[str]:
         yield f"| {method}, printed | {' | '.join(cells)} | | | |"
     for method, rows in methods.items():
         accuracy = 100 * np.array([row["accuracy"] for row in rows])
-        cells = (spread(column) for column in accuracy.T)
+        cells = (format_spread(column) for column in accuracy.T)
         seconds = np.mean([row["seconds"] for row in rows])
         yield (
             f"| {method} | {' | '.join(cells)} | {time_ratio(rows):.2f} | {seconds:.1f} "
-            f"| {drops(rows)} |"
+            f"| {format_drops(rows)} |"
         )
     yield ""
 
@@ -60,15 +60,15 @@ def time_ratio(rows: Sequence[Row]) -> float:
     return float(sum(row["seconds"] for row in rows) / sum(row["peer"] for row in rows))
 
 
-def drops(rows: Sequence[Row]) -> str:
-    found = [row for row in rows if row["dropped"]]
-    number = sum(sum(row["dropped"]["by_class"]) for row in found)
+def format_drops(rows: Sequence[Row]) -> str:
+    fits = [row for row in rows if row["dropped"]]
+    number = sum(sum(row["dropped"]["by_class"]) for row in fits)
     if not number:
         return "-"
-    rightly = sum(row["dropped"]["rightly"] for row in found)
-    wrong = sum(sum(row["wrong"]) for row in found)
+    rightly = sum(row["dropped"]["rightly"] for row in fits)
+    wrong = sum(sum(row["wrong"]) for row in fits)
     return (
-        f"{number / len(found):.0f}, {100 * rightly / number:.0f} %, {100 * rightly / wrong:.0f} %"
+        f"{number / len(fits):.0f}, {100 * rightly / number:.0f} %, {100 * rightly / wrong:.0f} %"
     )
 
 

@@ -1,4 +1,4 @@
-"""Ways to spoil training data whose labels are known to be right."""
+"""Ways to spoil training data with correct labels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOISES = {
     **{f"one{rate}": Noise("one class", rate / 100) for rate in (10, 20, 30)},
     **{f"lev{rate}": Noise("leverage", rate / 100) for rate in (5, 10)},
 }
-FLIPS = {  # for lists of suspects: fewer wrong labels, as in tables that people keep
+FLIPS = {  # for lists of suspects: fewer wrong labels, as in real tables
     f"{name}{rate}": Noise(kind, rate / 100)
     for name, kind in (("sym", "symmetric"), ("one", "one class"))
     for rate in (5, 10, 20)
@@ -48,13 +48,13 @@ def spoil(
     pair: tuple[int, int],
     rng: np.random.Generator,
 ) -> Spoiled:
-    """Spoil an exact number of rows; arrays that are given stay as they are.
+    """Spoil an exact number of rows; the arrays passed in are not changed.
 
-    *Symmetric*: a share of all rows gets another label, each of the others being as likely.
-    *One class*: a share of the rows of the first class of the pair gets the second's label.
-    *Leverage*: a share of all rows is moved far into the side of the first class, along the
-    direction in which a fit to the right labels tells the two classes apart, and gets the second's
-    label; rows that had it already are outliers as well.
+    *Symmetric*: a share of all rows gets another label, each with the same probability.
+    *One class*: a share of the rows of the first class of the pair gets the label of the second.
+    *Leverage*: a share of all rows is moved far to the side of the first class, along the direction
+    that separates the two classes in a fit to the correct labels, and gets the label of the second.
+    Rows that had this label before are outliers as well.
     """
     X, y, wrong = X.copy(), y.copy(), np.zeros(len(y), dtype=bool)
     source, target = pair

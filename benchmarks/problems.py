@@ -11,12 +11,12 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
-__all__ = ["flipped", "leverage", "monk_half", "normal_clouds", "sparse_flipped"]
+__all__ = ["draw_clouds", "draw_flipped", "draw_sparse_flipped", "make_leverage", "make_monk_half"]
 
 Array = npt.NDArray[np.float64]
 
 
-def flipped(n: int, d: int, *, condition: float = 1.0, seed: int = 0) -> tuple[Array, Array]:
+def draw_flipped(n: int, d: int, *, condition: float = 1.0, seed: int = 0) -> tuple[Array, Array]:
     """Draw Gaussian rows of a condition number, labelled by a noisy plane; 10 % are flipped."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
@@ -29,8 +29,10 @@ def flipped(n: int, d: int, *, condition: float = 1.0, seed: int = 0) -> tuple[A
     return X, y
 
 
-def sparse_flipped(n: int, d: int, row_size: int, seed: int = 0) -> tuple[sparse.csr_matrix, Array]:
-    """Draw sparse rows with so many entries each; 10 % of the labels are flipped."""
+def draw_sparse_flipped(
+    n: int, d: int, row_size: int, seed: int = 0
+) -> tuple[sparse.csr_matrix, Array]:
+    """Draw sparse rows with `row_size` entries each; 10 % of the labels are flipped."""
     rng = np.random.default_rng(seed)
     columns = np.sort(rng.integers(0, d, (n, row_size)), axis=1).astype(np.int32)
     starts = np.arange(0, n * row_size + 1, row_size, dtype=np.int32)
@@ -42,7 +44,7 @@ def sparse_flipped(n: int, d: int, row_size: int, seed: int = 0) -> tuple[sparse
     return X, y
 
 
-def monk_half(seed: int) -> tuple[Array, Array]:
+def make_monk_half(seed: int) -> tuple[Array, Array]:
     """Return half of the third Monk's problem, standardised: the whole domain has 432 rows."""
     rows = np.array(list(product(*map(range, (3, 3, 2, 3, 4, 2)))), dtype=float)
     a2, a4, a5 = rows[:, 1], rows[:, 3], rows[:, 4]
@@ -52,7 +54,7 @@ def monk_half(seed: int) -> tuple[Array, Array]:
     return (X - X.mean(axis=0)) / X.std(axis=0), y[half]
 
 
-def normal_clouds(n: int, d: int, seed: int = 0) -> tuple[Array, Array]:
+def draw_clouds(n: int, d: int, seed: int = 0) -> tuple[Array, Array]:
     """Draw two overlapping clouds of rows, and a fifth of each class from the other's."""
     rng = np.random.default_rng(seed)
     y = rng.choice([-1.0, 1.0], n)
@@ -60,7 +62,7 @@ def normal_clouds(n: int, d: int, seed: int = 0) -> tuple[Array, Array]:
     return X, y
 
 
-def leverage() -> tuple[Array, Array, Array, Array, npt.NDArray[np.intp]]:
+def make_leverage() -> tuple[Array, Array, Array, Array, npt.NDArray[np.intp]]:
     """Return training and test data, and which training rows were moved far out and mislabelled."""
     X, y = make_classification(
         20_000, 50, n_informative=20, n_redundant=0, flip_y=0, random_state=1

@@ -1,4 +1,4 @@
-"""The ranked-range functions against `np.sort` of the same array, and what memory they take."""
+"""Time and memory of the ranked-range functions, against `np.sort` of the same array."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def speed(n: int = 1_000_000) -> list[str]:
     for protocol, settings in protocols.items():
         lines += ["", f"{protocol}: best (lowest - median - highest round)"]
         for name, values in rows(n).items():
-            took, shares = ratios(partial(np.sort, values), contenders(values, m, k), **settings)
-            lines += ["", f"{name} (np.sort {1e3 * took:.1f} ms)"]
+            seconds, shares = ratios(partial(np.sort, values), contenders(values, m, k), **settings)
+            lines += ["", f"{name} (np.sort {1e3 * seconds:.1f} ms)"]
             for contender, share in shares.items():
                 target = TARGETS.get(contender) if name == "distinct losses" else None
                 note = "" if target is None else f"   target: at most {target}"

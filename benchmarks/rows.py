@@ -1,4 +1,4 @@
-"""What benchmarks keep of a run: one line of JSON for each finished piece, written at once."""
+"""The file of a benchmark run: one line of JSON for each finished piece, written at once."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Row", "keep", "read", "spread", "tell"]
+__all__ = ["Row", "append_row", "format_spread", "print_progress", "read_rows"]
 
 Row = dict[str, Any]
 
 
-def read(path: Path | None) -> list[Row]:
+def read_rows(path: Path | None) -> list[Row]:
     if path is None or not path.exists():
         return []
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def keep(path: Path | None, row: Row) -> None:
+def append_row(path: Path | None, row: Row) -> None:
     if path is not None:
         with path.open("a") as file:
             file.write(json.dumps(row) + "\n")
 
 
-def tell(message: str) -> None:
+def print_progress(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def spread(values: Sequence[float]) -> str:
-    """Return the mean and, in brackets, the standard deviation of what was measured."""
+def format_spread(values: Sequence[float]) -> str:
+    """Return the mean and, in brackets, the standard deviation of measured values."""
     if len(values) < 2:
         return f"{values[0]:.2f}" if len(values) else "-"
     return f"{np.mean(values):.2f} ({np.std(values, ddof=1):.2f})"

@@ -31,8 +31,8 @@ class Cell:
         return f"{self.data} {self.noise}"
 
     def values(self, method: str, number: Callable[[Row], float | None]) -> list[float]:
-        found = (number(row) for row in self.rows.get(method, ()))
-        return [value for value in found if value is not None]
+        values = (number(row) for row in self.rows.get(method, ()))
+        return [value for value in values if value is not None]
 
     def mean(self, method: str, number: Callable[[Row], float | None]) -> float | None:
         values = self.values(method, number)
@@ -66,7 +66,7 @@ def seconds(row: Row) -> float:
 
 
 def error_of_count(row: Row) -> float | None:
-    """Return how many wrong rows too many or too few, added over classes, in per cent of all."""
+    """Return the error of the counts of wrong rows, summed over classes, in per cent of all."""
     if "count" not in row:
         return None
     return float(100 * np.abs(np.subtract(row["count"], row["wrong"])).sum() / sum(row["rows"]))
@@ -92,42 +92,46 @@ def table(data: str, cells: Sequence[Cell]) -> Iterator[str]:
     )
     yield "|---" * (len(METHODS) + 6) + "|"
     for cell in cells:
-        scores = " | ".join(shown(cell.mean(method, accuracy), 2) for method in METHODS)
+        scores = " | ".join(format_number(cell.mean(method, accuracy), 2) for method in METHODS)
         suspects = [cell.mean(method, precision) for method in RANKERS]
         off = [cell.mean(method, error_of_count) for method in ("cleanlab", "auto")]
         times = [cell.mean(method, seconds) for method in RANKERS]
-        found = Counter(row["regime"] for row in cell.rows["auto"] if "regime" in row)
+        regimes = Counter(row["regime"] for row in cell.rows["auto"] if "regime" in row)
         yield (
-            f"| {cell.noise} | {scores} | {' / '.join(shown(value, 1) for value in suspects)} "
-            f"| {' / '.join(shown(value, 1) for value in off)} "
-            f"| {' / '.join(shown(value, 3) for value in times)} | {shown(cell.time_ratio(), 2)} "
-            f"| {', '.join(f'{regime} {times}' for regime, times in found.most_common())} |"
+            f"| {cell.noise} | {scores} | {format_numbers(suspects, 1)} "
+            f"| {format_numbers(off, 1)} | {format_numbers(times, 3)} "
+            f"| {format_number(cell.time_ratio(), 2)} "
+            f"| {', '.join(f'{regime} {count}' for regime, count in regimes.most_common())} |"
         )
     yield ""
 
 
-def shown(value: float | None, digits: int) -> str:
+def format_numbers(values: Iterable[float | None], digits: int) -> str:
+    return " / ".join(format_number(value, digits) for value in values)
+
+
+def format_number(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
 def targets(cells: Sequence[Cell]) -> Iterator[str]:
-    """Yield what was to be reached, what was reached, and where not."""
+    """Yield the targets, what was reached, and where they were missed."""
     contests = [cell for cell in cells if all(cell.rows[method] for method in RIVALS)]
     if not contests:
         return
     yield "### Targets: auto against cleanlab, over cells (data x noise)"
     yield ""
-    yield from contest("accuracy", leads(contests, accuracy, "cleanlab"), 85)
-    yield from contest("suspects", leads(contests, precision, "cleanlab"), 95)
+    yield from contest("accuracy", find_leads(contests, accuracy, "cleanlab"), 85)
+    yield from contest("suspects", find_leads(contests, precision, "cleanlab"), 95)
     ratios = [ratio for cell in contests if (ratio := cell.time_ratio()) is not None]
     half = sum(ratio <= 0.5 for ratio in ratios)
     middle, high = np.quantile(ratios, [0.5, 0.9])
     yield (
-        f"- time at most half of cleanlab's in {share(half, len(ratios))} (target 90 %): "
+        f"- time at most half of cleanlab's in {format_share(half, len(ratios))} (target 90 %): "
         f"median {middle:.2f}, nine in ten below {high:.2f}"
     )
     clean = [cell for cell in contests if cell.noise == "none"]
-    yield from contest("accuracy without noise, against LR", leads(clean, accuracy, "LR"), 100)
+    yield from contest("accuracy without noise, against LR", find_leads(clean, accuracy, "LR"), 100)
     yield ""
     yield from overview(contests)
 
@@ -135,26 +139,25 @@ def targets(cells: Sequence[Cell]) -> Iterator[str]:
 Leads = list[tuple[Cell, list[float]]]
 
 
-def leads(cells: Iterable[Cell], number: Callable[[Row], float | None], peer: str) -> Leads:
-    found = [(cell, cell.lead(number, peer)) for cell in cells]
-    return [(cell, lead) for cell, lead in found if lead]
+def find_leads(cells: Iterable[Cell], number: Callable[[Row], float | None], peer: str) -> Leads:
+    return [(cell, lead) for cell in cells if (lead := cell.lead(number, peer))]
 
 
-def contest(what: str, found: Leads, target: int) -> Iterator[str]:
+def contest(what: str, leads: Leads, target: int) -> Iterator[str]:
     """Yield in how many cells `auto` is ahead, near or behind, and the cells where it is behind."""
-    if not found:
+    if not leads:
         return
-    means = [float(np.mean(lead)) for _, lead in found]
+    means = [float(np.mean(lead)) for _, lead in leads]
     ahead = sum(mean > MARGIN for mean in means)
     behind = sorted(
         (mean, cell.name, lead)
-        for mean, (cell, lead) in zip(means, found, strict=True)
+        for mean, (cell, lead) in zip(means, leads, strict=True)
         if mean < -MARGIN
     )
     yield (
         f"- {what}: better or within {MARGIN} points in "
-        f"{share(len(means) - len(behind), len(means))} (target {target} %): {ahead} better, "
-        f"{len(means) - ahead - len(behind)} within, {len(behind)} worse; mean "
+        f"{format_share(len(means) - len(behind), len(means))} (target {target} %): "
+        f"{ahead} better, {len(means) - ahead - len(behind)} within, {len(behind)} worse; mean "
         f"{np.mean(means):+.2f}"
     )
     for mean, name, lead in behind:
@@ -163,7 +166,7 @@ def contest(what: str, found: Leads, target: int) -> Iterator[str]:
 
 
 def overview(cells: Sequence[Cell]) -> Iterator[str]:
-    """Yield a line for each table: leads over cleanlab, time, counts, and what intervals cover."""
+    """Yield a line for each table: leads over cleanlab, time, counts, coverage of intervals."""
     yield (
         "| data | accuracy | suspects | time | count off: cleanlab / auto "
         "| in the interval of the model | in that from zero | below the upper bound |"
@@ -172,7 +175,7 @@ def overview(cells: Sequence[Cell]) -> Iterator[str]:
     for data in ["all", *dict.fromkeys(cell.data for cell in cells)]:
         chosen = [cell for cell in cells if data in ("all", cell.data)]
         gains = [
-            [float(np.mean(lead)) for _, lead in leads(chosen, number, "cleanlab")]
+            [float(np.mean(lead)) for _, lead in find_leads(chosen, number, "cleanlab")]
             for number in (accuracy, precision)
         ]
         ratios = [ratio for cell in chosen if (ratio := cell.time_ratio()) is not None]
@@ -189,7 +192,7 @@ def overview(cells: Sequence[Cell]) -> Iterator[str]:
 
 
 def coverage(cells: Sequence[Cell]) -> list[str]:
-    """Return how often the true shares of classes lie inside what was said of them."""
+    """Return how often the true shares of classes are inside their intervals."""
     inside: dict[str, list[bool]] = {"model": [], "zero": [], "upper": []}
     for row in (row for cell in cells for row in cell.rows["auto"]):
         true = np.divide(row["wrong"], row["rows"])
@@ -197,8 +200,8 @@ def coverage(cells: Sequence[Cell]) -> list[str]:
         kind = "zero" if row["regime"] == "misfit" else "model"
         inside[kind] += ((low <= true) & (true <= high)).tolist()
         inside["upper"] += (true <= np.array(row["upper"])).tolist()
-    return [share(sum(covered), len(covered)) for covered in inside.values()]
+    return [format_share(sum(covered), len(covered)) for covered in inside.values()]
 
 
-def share(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.0f} % ({part}/{whole})" if whole else "-"
+def format_share(part: int, total: int) -> str:
+    return f"{100 * part / total:.0f} % ({part}/{total})" if total else "-"

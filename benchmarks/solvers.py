@@ -13,7 +13,13 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-from benchmarks.problems import flipped, leverage, monk_half, normal_clouds, sparse_flipped
+from benchmarks.problems import (
+    draw_clouds,
+    draw_flipped,
+    draw_sparse_flipped,
+    make_leverage,
+    make_monk_half,
+)
 from benchmarks.timing import Ratio, turns
 from sorr.objectives import RankedRangeObjective
 from sorr.solvers import Solution, dca, find_starts, solve_path, topsum, trim
@@ -39,7 +45,7 @@ def fit(X: Any, y: Any, loss: str, m: int, k: int, **options: Any) -> Solution:
     return trim(RankedRangeObjective(X, y, loss, m=m, k=k, C=C), random_state=0, **options)
 
 
-def against_regression(
+def compare_with_regression(
     X: Any, y: Any, loss: str, m: int, k: int, contenders: dict[str, dict[str, Any]], rounds: int
 ) -> tuple[dict[str, Ratio], dict[str, Solution]]:
     """Time solvers and `LogisticRegression` in turns."""
@@ -63,15 +69,15 @@ def tall() -> Iterator[Row]:
         "default": "default: many starts, certified",
     }
     for n in (200_000, 1_000_000):
-        X, y = flipped(n, 20)
+        X, y = draw_flipped(n, 20)
         for k in (n, n // 2):
-            ratios, found = against_regression(X, y, "logistic", n // 10, k, contenders, 5)
-            best = min(solution.objective for solution in found.values())
+            ratios, solutions = compare_with_regression(X, y, "logistic", n // 10, k, contenders, 5)
+            best = min(solution.objective for solution in solutions.values())
             for key, ratio in ratios.items():
                 yield Row(
                     f"logistic {n:,} x 20, k = n/{n // k}, {names[key]}",
                     str(ratio),
-                    quality(found[key], best),
+                    quality(solutions[key], best),
                     f"{targets[key]} x LR",
                 )
 
@@ -82,11 +88,11 @@ def quality(solution: Solution, best: float) -> str:
 
 
 def wide() -> Iterator[Row]:
-    X, y = flipped(20_000, 200)
+    X, y = draw_flipped(20_000, 200)
     n = len(y)
     for k, target in ((n, "<= 2.5"), (n // 2, "<= 4")):
         options = {"default": {"certify": False}}
-        ratios, found = against_regression(X, y, "logistic", n // 10, k, options, 7)
+        ratios, solutions = compare_with_regression(X, y, "logistic", n // 10, k, options, 7)
         others = [
             trim(
                 RankedRangeObjective(X, y, m=n // 10, k=k, C=C),
@@ -94,37 +100,39 @@ def wide() -> Iterator[Row]:
             ).objective
             for seed in range(10)
         ]
-        best = min(*others, found["default"].objective, fit(X, y, "logistic", n // 10, k).objective)
+        best = min(
+            *others, solutions["default"].objective, fit(X, y, "logistic", n // 10, k).objective
+        )
         yield Row(
             f"logistic 20,000 x 200, k = n/{n // k}, default, not certified",
             str(ratios["default"]),
-            quality(found["default"], best),
+            quality(solutions["default"], best),
             f"{target} x LR, 1e-3 above",
         )
 
 
 def correlated() -> Iterator[Row]:
-    X, y = flipped(200_000, 20, condition=100)
+    X, y = draw_flipped(200_000, 20, condition=100)
     n = len(y)
     for k in (n, n // 2):
         options = {"certified": {"n_starts": 1}}
-        ratios, found = against_regression(X, y, "logistic", n // 10, k, options, 5)
+        ratios, solutions = compare_with_regression(X, y, "logistic", n // 10, k, options, 5)
         yield Row(
             f"condition 100: 200,000 x 20, k = n/{n // k}, certified",
             str(ratios["certified"]),
-            f"gap {found['certified'].gap:.0e}",
+            f"gap {solutions['certified'].gap:.0e}",
             "<= 0.3 x LR",
         )
 
 
 def hinge() -> Iterator[Row]:
     for n, d, target in ((200_000, 20, "<= 5"), (20_000, 200, "<= 15")):
-        X, y = flipped(n, d)
+        X, y = draw_flipped(n, d)
         for k in (n, n // 2):
             options: dict[str, dict[str, Any]] = {"one start": {"n_starts": 1}, "default": {}}
-            ratios, found = against_regression(X, y, "hinge", n // 10, k, options, 3)
-            best = min(solution.objective for solution in found.values())
-            for name, solution in found.items():
+            ratios, solutions = compare_with_regression(X, y, "hinge", n // 10, k, options, 3)
+            best = min(solution.objective for solution in solutions.values())
+            for name, solution in solutions.items():
                 yield Row(
                     f"hinge {n:,} x {d}, k = n/{n // k}, {name}, certified",
                     str(ratios[name]),
@@ -139,7 +147,7 @@ def convex() -> Iterator[Row]:
     except ImportError:
         yield Row("convex problems against cvxpy", "cvxpy is not installed", "", "")
         return
-    X, y = flipped(5000, 50)
+    X, y = draw_flipped(5000, 50)
     for loss in ("logistic", "hinge"):
         for share in (0.2, 0.5, 0.8):
             k = int(share * len(y))
@@ -174,7 +182,7 @@ def monk(splits: int = 3, repeats: int = 4) -> Iterator[Row]:
         near, lower, single = 0, 0, 0
         times: dict[str, list[float]] = {"default": [], "one": [], "dca": []}
         for split in range(splits):
-            X, y = monk_half(split)
+            X, y = make_monk_half(split)
             objective = RankedRangeObjective(X, y, loss, m=m, k=70, C=C)
             starts = find_starts(objective, n_starts=500, keep=40, random_state=1000 + split)
             best = min(trim(objective, start=start).objective for start in starts)
@@ -216,18 +224,18 @@ def monk(splits: int = 3, repeats: int = 4) -> Iterator[Row]:
 
 def grid(checked: int = 40) -> Iterator[Row]:
     for name, data, target in (
-        ("216 x 6", monk_half(3), 5),
-        ("2700 x 5", normal_clouds(2700, 5), 15),
+        ("216 x 6", make_monk_half(3), 5),
+        ("2700 x 5", draw_clouds(2700, 5), 15),
     ):
         X, y = data
         n = len(y)
         objective = RankedRangeObjective(X, y)
-        most = min(np.sum(y > 0), np.sum(y < 0)) - 1  # so that no class fits inside m
+        max_m = min(np.sum(y > 0), np.sum(y < 0)) - 1  # so that no class fits inside m
         problems = [
             (int(m), int(k), float(ridge))
             for ridge in 10.0 ** np.arange(6)
             for k in [25, *np.round(n * np.arange(1, 11) / 10)]
-            for m in np.linspace(0, min(k - 1, most), 20)
+            for m in np.linspace(0, min(k - 1, max_m), 20)
         ]
         begin = time.perf_counter()
         path = solve_path(objective, problems, random_state=0)
@@ -249,7 +257,7 @@ def grid(checked: int = 40) -> Iterator[Row]:
 def growth() -> Iterator[Row]:
     sizes, times = [10_000, 100_000, 1_000_000], []
     for n in sizes:
-        X, y = flipped(n, 20)
+        X, y = draw_flipped(n, 20)
         best = np.inf
         for _ in range(3):
             begin = time.perf_counter()
@@ -267,10 +275,10 @@ def growth() -> Iterator[Row]:
 
 
 def far_out() -> Iterator[Row]:
-    X, y, X_test, y_test, moved = leverage()
+    X, y, X_test, y_test, moved = make_leverage()
     m, n = len(moved), len(y)
-    ratios, found = against_regression(X, y, "logistic", m, n, {"default": {}}, 5)
-    solution = found["default"]
+    ratios, solutions = compare_with_regression(X, y, "logistic", m, n, {"default": {}}, 5)
+    solution = solutions["default"]
     accuracy = np.mean(np.sign(X_test @ solution.coef + solution.intercept) == y_test)
     recall = np.mean(solution.row_weights[moved] == 0)
     plain = LogisticRegression(C=C / n).fit(X, y).score(X_test, y_test)
@@ -283,22 +291,22 @@ def far_out() -> Iterator[Row]:
 
 
 def sparse() -> Iterator[Row]:
-    X, y = sparse_flipped(200_000, 100_000, 50)
+    X, y = draw_sparse_flipped(200_000, 100_000, 50)
     n = len(y)
-    ratios, found = against_regression(X, y, "logistic", n // 10, n, {"default": {}}, 2)
+    ratios, solutions = compare_with_regression(X, y, "logistic", n // 10, n, {"default": {}}, 2)
     peaks = [
-        peak(lambda: LogisticRegression(C=C / (0.9 * n)).fit(X, y)),
-        peak(lambda: fit(X, y, "logistic", n // 10, n)),
+        peak_memory(lambda: LogisticRegression(C=C / (0.9 * n)).fit(X, y)),
+        peak_memory(lambda: fit(X, y, "logistic", n // 10, n)),
     ]
     yield Row(
         "CSR 200,000 x 100,000, 50 entries a row, default",
         str(ratios["default"]),
-        f"gap {found['default'].gap:.0e}, {peaks[1] / peaks[0]:.1f} times its memory",
+        f"gap {solutions['default'].gap:.0e}, {peaks[1] / peaks[0]:.1f} times its memory",
         "<= 3 x LR, <= 2 times",
     )
 
 
-def peak(run: Callable[[], object]) -> float:
+def peak_memory(run: Callable[[], object]) -> float:
     tracemalloc.start()
     run()
     reached = tracemalloc.get_traced_memory()[1]

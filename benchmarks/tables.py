@@ -30,7 +30,7 @@ COMPONENTS = 40
 class Table(NamedTuple):
     """A split of a table, standardised by its training part, with labels 0, 1, ...
 
-    Rows of the first class of the pair are those that are taken for the second's.
+    Some noise gives rows of the first class of the pair the label of the second.
     """
 
     X: npt.NDArray[np.float64]
@@ -69,9 +69,9 @@ def wine(seed: int) -> Table:
 
 def from_file(name: str, label: int, seed: int) -> Table:
     options = {"variant": "keel"} if name == "titanic" else {}  # splits go by the order of rows
-    found = load_dataset(name, **options)
-    labels = found.target.reshape(len(found.target), -1)
-    return split(found.data, (labels[:, label] > 0).astype(np.intp), seed)
+    loaded = load_dataset(name, **options)
+    labels = loaded.target.reshape(len(loaded.target), -1)
+    return split(loaded.data, (labels[:, label] > 0).astype(np.intp), seed)
 
 
 def images(folder: str, pair: tuple[int, int], seed: int) -> Table:
@@ -130,5 +130,5 @@ TABLES: dict[str, Callable[[int], Table]] = {
     "mnist-3-5": partial(images, "mnist", (3, 5)),
     "fashion-0-6": partial(images, "fashion-mnist", (0, 6)),
 }
-# Of so few rows suspects can be listed, but a quarter of them measures no accuracy.
+# So few rows are enough for a list of suspects, but a quarter of them cannot measure accuracy.
 SMALL: dict[str, Callable[[int], Table]] = {"iris": iris, "wine": wine}

@@ -1,4 +1,4 @@
-"""How long things take next to each other, on a machine that is never quiet."""
+"""Times of functions as ratios, measured in turns because machines are never quiet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Ratio", "ratios", "turns"]
 
 
 class Ratio:
-    """The time of a contender as a share of its peer's: by the best runs, and round by round."""
+    """The time of a contender over that of its peer: for the best runs, and for each round."""
 
     def __init__(self, own: list[float], peer: list[float]) -> None:
         self.best = min(own) / min(peer)
@@ -31,8 +31,8 @@ def ratios(
 ) -> tuple[float, dict[str, Ratio]]:
     """Return the best time of the peer, and how each contender compares.
 
-    Everybody takes turns, so that a noisy minute hits all of them; in each turn the best of
-    several runs in a row counts.
+    All take turns, so a noisy minute affects all of them. In each turn the best of several runs
+    counts.
     """
     best = _turns(peer, contenders, rounds, repeats)
     return min(best[""]), {name: Ratio(best[name], best[""]) for name in contenders}
@@ -41,7 +41,7 @@ def ratios(
 def turns(
     peer: Callable[[], object], contenders: Mapping[str, Callable[[], object]], rounds: int
 ) -> dict[str, Ratio]:
-    """Return how contenders compare that take long: everybody runs once in each round."""
+    """Return how slow contenders compare: each runs once in a round."""
     times = _turns(peer, contenders, rounds, 1)
     return {name: Ratio(times[name], times[""]) for name in contenders}
 

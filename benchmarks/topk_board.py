@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from benchmarks.rows import Row, spread
+from benchmarks.rows import Row, format_spread
 from sorr.experiments.paper.label_sets import PEER, SUM
 from sorr.experiments.published import AVERAGE_PRECISION, MULTILABEL, Printed
 
@@ -18,8 +18,8 @@ ENOUGH, BELOW = 12 / 15, 0.3  # share of cells that should be at least the peer'
 AHEAD, CELLS_AHEAD = 2.0, (("yeast", 4), ("yeast", 5))
 
 
-class Found:
-    """What was measured, in per cent, by table, method, k and split."""
+class Results:
+    """Measured rows, in per cent, by table, method, k and split."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.rows: dict[tuple[str, str, int], dict[int, Row]] = defaultdict(dict)
@@ -53,58 +53,58 @@ class Found:
 
 
 def board(rows: Sequence[Row]) -> Iterator[str]:
-    found = Found(rows)
-    for data in found.data:
-        yield from accuracies(found, data)
-        yield from leads(found, data)
-        yield from precisions(found, data)
-    if found.data:
-        yield from times(found)
-        yield from summary(found)
-        yield from targets(found)
+    results = Results(rows)
+    for data in results.data:
+        yield from accuracies(results, data)
+        yield from leads(results, data)
+        yield from precisions(results, data)
+    if results.data:
+        yield from times(results)
+        yield from summary(results)
+        yield from targets(results)
 
 
-def accuracies(found: Found, data: str) -> Iterator[str]:
-    n_splits = max(len(rows) for name, rows in found.rows.items() if name[0] == data)
+def accuracies(results: Results, data: str) -> Iterator[str]:
+    n_splits = max(len(rows) for name, rows in results.rows.items() if name[0] == data)
     yield f"### {data}: top-k accuracy, mean and standard deviation of {n_splits} splits"
     yield ""
-    yield f"| | {' | '.join(f'k={k}' for k in found.ks)} |"
-    yield "|---" * (1 + len(found.ks)) + "|"
+    yield f"| | {' | '.join(f'k={k}' for k in results.ks)} |"
+    yield "|---" * (1 + len(results.ks)) + "|"
     for method, printed in MULTILABEL[data].items():
-        yield f"| {method}, printed | {' | '.join(published(printed, found.ks))} |"
-    for method in found.methods:
-        cells = (spread(found.values(data, method, k, "accuracy")) for k in found.ks)
+        yield f"| {method}, printed | {' | '.join(format_printed(printed, results.ks))} |"
+    for method in results.methods:
+        cells = (format_spread(results.values(data, method, k, "accuracy")) for k in results.ks)
         yield f"| {method} | {' | '.join(cells)} |"
     yield ""
 
 
-def published(printed: Printed, ks: Sequence[int]) -> list[str]:
+def format_printed(printed: Printed, ks: Sequence[int]) -> list[str]:
     return ["{:.2f} ({:.2f})".format(*printed[k - 1]) for k in ks]
 
 
-def leads(found: Found, data: str) -> Iterator[str]:
-    others = [method for method in found.methods if method != PEER]
-    if PEER not in found.methods or not others:
+def leads(results: Results, data: str) -> Iterator[str]:
+    others = [method for method in results.methods if method != PEER]
+    if PEER not in results.methods or not others:
         return
     yield f"{data}: difference to {PEER} and its standard error"
     yield ""
-    yield f"| | {' | '.join(f'k={k}' for k in found.ks)} |"
-    yield "|---" * (1 + len(found.ks)) + "|"
+    yield f"| | {' | '.join(f'k={k}' for k in results.ks)} |"
+    yield "|---" * (1 + len(results.ks)) + "|"
     for method in others:
-        cells = (difference(found.lead(data, method, k, "accuracy")) for k in found.ks)
+        cells = (format_difference(results.lead(data, method, k, "accuracy")) for k in results.ks)
         yield f"| {method} | {' | '.join(cells)} |"
     yield ""
 
 
-def precisions(found: Found, data: str) -> Iterator[str]:
+def precisions(results: Results, data: str) -> Iterator[str]:
     """Yield average precision, its own C chosen on validation; a fit may depend on k."""
     yield f"{data}: average precision, mean and standard deviation, C chosen for it"
     yield ""
-    yield f"| | printed | {' | '.join(f'k={k}' for k in found.ks)} |"
-    yield "|---" * (2 + len(found.ks)) + "|"
-    for method in found.methods:
+    yield f"| | printed | {' | '.join(f'k={k}' for k in results.ks)} |"
+    yield "|---" * (2 + len(results.ks)) + "|"
+    for method in results.methods:
         printed = AVERAGE_PRECISION[data].get(method)
-        cells = [spread(found.values(data, method, k, "precision")) for k in found.ks]
+        cells = [format_spread(results.values(data, method, k, "precision")) for k in results.ks]
         if len(set(cells)) == 1:
             cells = [cells[0]] + ["as k=1"] * (len(cells) - 1)
         shown = "-" if printed is None else f"{printed:.2f}"
@@ -112,56 +112,57 @@ def precisions(found: Found, data: str) -> Iterator[str]:
     yield ""
 
 
-def times(found: Found) -> Iterator[str]:
+def times(results: Results) -> Iterator[str]:
     yield f"### Processor time of the whole path of C over that of {PEER} in the same run"
     yield ""
-    yield f"| | {' | '.join(found.data)} |"
-    yield "|---" * (1 + len(found.data)) + "|"
-    for method in found.methods:
-        ratios = [found.time_ratios(data, method) for data in found.data]
-        cells = (f"{min(some):.1f} to {max(some):.1f}" if some else "-" for some in ratios)
+    yield f"| | {' | '.join(results.data)} |"
+    yield "|---" * (1 + len(results.data)) + "|"
+    for method in results.methods:
+        ratios = [results.time_ratios(data, method) for data in results.data]
+        cells = (f"{min(column):.1f} to {max(column):.1f}" if column else "-" for column in ratios)
         yield f"| {method} | {' | '.join(cells)} |"
     yield ""
 
 
-def summary(found: Found) -> Iterator[str]:
+def summary(results: Results) -> Iterator[str]:
     """Yield a line for each method: in how many cells it is at least the peer, and the worst."""
-    for method in found.methods:
-        cells = found.leads(method)
+    for method in results.methods:
+        cells = results.leads(method)
         if method == PEER or not cells:
             continue
         level = sum(lead >= 0 for lead, _, _ in cells)
         _, name, worst = cells[0]
         yield (
             f"- {method}: at least {PEER} in {level} of {len(cells)} cells, on average "
-            f"{mean([lead for lead, _, _ in cells]):+.2f}; worst: {name}, {difference(worst)}"
+            f"{mean([lead for lead, _, _ in cells]):+.2f}; worst: {name}, "
+            f"{format_difference(worst)}"
         )
     yield ""
 
 
-def targets(found: Found) -> Iterator[str]:
-    cells = found.leads(SUM)
+def targets(results: Results) -> Iterator[str]:
+    cells = results.leads(SUM)
     if cells:
         level = sum(lead >= 0 for lead, _, _ in cells)
         needed = int(np.ceil(ENOUGH * len(cells)))
         yield (
             f"- target: {SUM} at least {PEER} in {needed} of {len(cells)} cells: "
-            f"{verdict(level >= needed)}, {level}"
+            f"{format_verdict(level >= needed)}, {level}"
         )
         yield (
             f"- target: {SUM} never more than {BELOW} below {PEER}: "
-            f"{verdict(cells[0][0] >= -BELOW)}, {cells[0][0]:+.2f} at worst"
+            f"{format_verdict(cells[0][0] >= -BELOW)}, {cells[0][0]:+.2f} at worst"
         )
     for data, k in CELLS_AHEAD:
-        lead = found.lead(data, SETS, k, "accuracy")
+        lead = results.lead(data, SETS, k, "accuracy")
         if lead:
             yield (
                 f"- target: {SETS} at least {AHEAD:.0f} points above {PEER} on {data} k={k}: "
-                f"{verdict(mean(lead) >= AHEAD)}, {difference(lead)}"
+                f"{format_verdict(mean(lead) >= AHEAD)}, {format_difference(lead)}"
             )
 
 
-def verdict(is_met: bool) -> str:
+def format_verdict(is_met: bool) -> str:
     return "met" if is_met else "MISSED"
 
 
@@ -169,7 +170,7 @@ def mean(values: Sequence[float]) -> float:
     return round(float(np.mean(values)), 9) + 0.0  # a mean of zero has no sign
 
 
-def difference(lead: Sequence[float]) -> str:
+def format_difference(lead: Sequence[float]) -> str:
     if not lead:
         return "-"
     if len(lead) == 1:
