@@ -84,7 +84,7 @@ def test_the_shares_are_those_of_segments_laid_end_to_end_with_ties_evened_out(d
             expected = weight[tied] * plain[tied].sum() / max(weight[tied].sum(), 1e-300)
             assert_allclose(shares[group.rows][tied], group.scale * expected, atol=1e-12)
     assert_allclose(shares.sum(), 1, rtol=1e-12)
-    assert_allclose(groups.total, 1, rtol=1e-12)
+    assert_allclose(sum(group.scale * group.width for group in groups), 1, rtol=1e-12)
 
 
 @given(grouped())

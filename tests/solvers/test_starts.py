@@ -37,15 +37,17 @@ def test_some_thousands_of_rows_lead_to_the_minimum_of_their_few_distinct_ones()
     titanic = load_titanic()
     y = np.where(titanic.target == titanic.target.max(), 1.0, -1.0)
     rows = np.column_stack([titanic.data, y])
-    some, count = np.unique(rows, axis=0, return_counts=True)
-    assert len(some) < 30 < 1000 < len(rows)
+    unique_rows, count = np.unique(rows, axis=0, return_counts=True)
+    assert len(unique_rows) < 30 < 1000 < len(rows)
     options = {"m": 0.2, "k": 0.4, "C": 100.0}
-    few = RankedRangeObjective(some[:, :-1], some[:, -1], sample_weight=1.0 * count, **options)
+    few = RankedRangeObjective(
+        unique_rows[:, :-1], unique_rows[:, -1], sample_weight=1.0 * count, **options
+    )
     lowest = trim(few, random_state=0).objective
     many = RankedRangeObjective(rows[:, :-1], y, **options)
     for seed in range(4):  # a fraction is rounded to a count of rows, but not to one of weights
-        found = trim(many, certify=False, random_state=seed).objective
-        assert found == pytest.approx(lowest, rel=0.01)
+        objective = trim(many, certify=False, random_state=seed).objective
+        assert objective == pytest.approx(lowest, rel=0.01)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
@@ -212,7 +214,7 @@ class TestSubsample:
         assert rare.label == 1.0
         assert len(rare.rows) >= 10
         assert set(sample.y[rare.rows]) == {-1.0, 1.0}
-        assert sample.groups.total == pytest.approx(1.0)
+        assert sum(g.scale * g.width for g in sample.groups) == pytest.approx(1.0)
 
     def test_a_narrow_range_keeps_enough_rows_to_fit(self):
         X, y = classes(5000)

@@ -137,16 +137,13 @@ class Design:
         if weight.ndim == 1:
             return self._gram(weight)
         if self.is_sparse and self.n_samples * self.n_features <= _BLOCK:
-            return self._dense().gram(weight)  # sparse products for each pair of outputs are slow
+            return self._like(self.X.toarray()).gram(weight)  # a sparse product a pair is slow
         size, outputs = self.n_parameters, weight.shape[1]
         total = np.empty((size, outputs, size, outputs))
         for a in range(outputs):
             for b in range(a + 1):
                 total[:, a, :, b] = total[:, b, :, a] = self._gram(weight[:, a, b])
         return total.reshape(size * outputs, size * outputs)
-
-    def _dense(self) -> Self:
-        return type(self)(self.X.toarray(), intercept=self.intercept, meter=self._meter)
 
     def _gram(self, weight: FloatArray) -> FloatArray:
         d, total = self.n_features, np.zeros((self.n_parameters, self.n_parameters))
@@ -195,16 +192,18 @@ class Design:
 
     def with_sizes_by_mass(self, mass: Weight) -> Self:
         """Return the design whose `sizes` count a row of mass two as two rows."""
-        return type(self)(self.X, intercept=self.intercept, meter=self._meter, mass=mass)
+        return self._like(self.X, mass)
 
     def take(self, rows: IntArray | BoolArray) -> Self:
         """Return the design of some of the rows, as a copy."""
-        return type(self)(self.X[rows], intercept=self.intercept, meter=self._meter)
+        return self._like(self.X[rows])
 
     def astype(self, dtype: npt.DTypeLike) -> Self:
         """Return the design with its features in another precision."""
-        X = self.X.astype(dtype, copy=False)
-        return type(self)(X, intercept=self.intercept, meter=self._meter)
+        return self._like(self.X.astype(dtype, copy=False))
+
+    def _like(self, X: Any, mass: Weight | None = None) -> Self:
+        return type(self)(X, intercept=self.intercept, meter=self._meter, mass=mass)
 
     def _is_wider(self, factor: FloatArray) -> bool:
         """Tell whether the rows have to be widened, block by block, for a product."""

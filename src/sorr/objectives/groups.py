@@ -109,11 +109,6 @@ class Groups:
         """Whether nothing is ranked in any group."""
         return all(group.is_full for group in self)
 
-    @property
-    def total(self) -> float:
-        """The sum of all groups at a loss of one: one, by construction."""
-        return sum(group.scale * group.width for group in self)
-
     def shares(self, order: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return how much each row counts in the objective; ties share equally.
 

@@ -67,12 +67,8 @@ class RankedRangeObjective:
     ----------
     design : Design
         The rows, as a linear map.
-    y : ndarray
-        The target as the loss needs it.
-    loss : Loss
     groups : Groups
         How the rows are ranked, and their masses.
-    C : float
     shape : tuple of int
         The shape of the parameters `theta`: (n_features + 1,) or (n_features + 1, n_outputs). The
         intercept is last.
@@ -329,10 +325,6 @@ class RankedRangeObjective:
     def smoothed(self, width: float) -> RankedRangeObjective:
         """Return the objective with the corners of its loss rounded over that width."""
         return self.replace(loss=self.loss.smoothed(width))
-
-    def in_precision(self, dtype: npt.DTypeLike) -> RankedRangeObjective:
-        """Return the objective with its features in another precision."""
-        return self.replace(design=self.design.astype(dtype))
 
     def with_groups(self, groups: Groups) -> RankedRangeObjective:
         """Return the objective with its rows ranked and weighted in another way."""

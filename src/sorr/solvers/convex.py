@@ -10,6 +10,7 @@ on a band of rows around the cut; and first-order steps if there are many parame
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -139,8 +140,7 @@ def topsum(
         objective,
         certified.point,
         status=Status.OPTIMAL if certified.gap <= tol else Status.UNCERTIFIED,
-        trace=trace.steps,
-        passes=trace.passes,
+        trace=trace,
         gap=certified.gap,
         fixed_point=True,
     )
@@ -287,11 +287,11 @@ def _choose_steps(objective: RankedRangeObjective) -> _Steps:
     return _NewtonSteps(objective) if _is_smooth(objective) else _BandSteps(objective)
 
 
+@dataclass
 class _NewtonSteps:
     """Newton steps, for a smooth loss where nothing is ranked."""
 
-    def __init__(self, objective: RankedRangeObjective) -> None:
-        self.objective = objective
+    objective: RankedRangeObjective
 
     def widen(self) -> bool:
         return False

@@ -27,7 +27,7 @@ from sorr.solvers.solution import (
     Progress,
     Solution,
     Status,
-    Step,
+    Trace,
     as_start,
     clip_targets,
     restore_targets,
@@ -174,9 +174,7 @@ def dca(
     if status is Status.CONVERGED and _is_hidden_by_rounding(record, raw, tol):
         status = Status.UNCERTIFIED
     point = Point(theta, raw, objective.value_at(raw, theta), objective.shares(raw))
-    solution = Solution.at(
-        objective, point, status=status, trace=record.trace, passes=record.passes
-    )
+    solution = Solution.at(objective, point, status=status, trace=record.trace)
     return restore_targets(given, solution)
 
 
@@ -188,7 +186,7 @@ def _is_hidden_by_rounding(record: _Record, raw: FloatArray, tol: float) -> bool
     if record.objective.value_at(raw, record.best) == 0:
         return False
     convex = record.objective.convex_parts()[0].value_at(raw, record.best)
-    scale = max(step.objective for step in record.trace)
+    scale = max(step.objective for step in record.trace.steps)
     return bool(np.finfo(float).eps * convex > max(tol, 1e-12) * scale)
 
 
@@ -266,12 +264,7 @@ def _stochastic_step(
 class _Record:
     """The current point, the objective in force, the tangent there, and the best point so far.
 
-    Attributes
-    ----------
-    best : ndarray
-        The lowest point.
-    change : float
-        The relative change of the objective in the last outer step.
+    `change` is the relative change of the objective in the last outer step.
     """
 
     def __init__(
@@ -282,17 +275,11 @@ class _Record:
         progress: Progress | None,
     ) -> None:
         self.objective = objective
-        self.trace: list[Step] = []
-        self._schedule, self._progress = k_schedule, progress
-        self._given, self._passes_before = objective.groups, objective.design.passes
+        self.trace = Trace(objective, progress)
+        self._schedule, self._given = k_schedule, objective.groups
         self._accuracy = 0.0
         self.change = self.value = self._lowest = np.inf
         self.add(start)
-
-    @property
-    def passes(self) -> float:
-        """Number of passes over the data."""
-        return self.objective.design.passes - self._passes_before
 
     def add(self, theta: FloatArray) -> None:
         """Move to the result of an outer step, and lower k if the schedule says so."""
@@ -300,17 +287,14 @@ class _Record:
         value = self.objective.value_at(raw, theta)
         if not np.isfinite(value):
             raise FloatingPointError(
-                f"the objective is {value} after {len(self.trace)} outer steps: the inner steps "
-                "diverge; needed shorter ones: lower step_size, or scale the columns of X"
+                f"the objective is {value} after {len(self.trace.steps)} outer steps: the inner "
+                "steps diverge; needed shorter ones: lower step_size, or scale the columns of X"
             )
         self.change = abs(value - self.value) / max(abs(value), np.finfo(float).tiny)
         self.theta, self.raw, self.value = theta, raw, value
         if value <= self._lowest:
             self._lowest, self.best = value, theta
-        step = Step(0, "dca", value, self.passes)
-        self.trace.append(step)
-        if self._progress is not None:
-            self._progress(step)
+        self.trace.add(0, "dca", value)
         if self._schedule is not None:
             self._adapt(self._schedule)
 

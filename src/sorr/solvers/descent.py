@@ -46,7 +46,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 _NONSMOOTH_MEMORY = 30
 _NONSMOOTH_TRIALS = 40  # of a line search
-_DECREASE, _SLOPE = 1e-4, 0.9  # the two constants of the weak Wolfe conditions
+_WOLFE_SLOPE = 0.9  # share of the slope that may be left after a step
 _PATIENCE = 10  # steps over which a decrease is judged: at a kink, single ones are often short
 
 _TEMPERATURES = (0.5, 0.1)  # relative to the typical loss at the start
@@ -90,25 +90,10 @@ def descend(
 ) -> Point:
     """Return a lower point of the objective; never a higher one.
 
-    Parameters
-    ----------
-    objective : RankedRangeObjective
-    point : Point
-        Where to start.
-    tol : float, default=5e-5
-        Stop when a step promises to lower the objective by less than this, relative to it.
-    max_iter : int, default=100
-        How many steps to take at most, for each width.
-    rng : Generator, optional
-        Draws the sample for the metric.
-    record : callable, optional
-        Called with the point after each step.
-    memory : Memory, optional
-        The curvature met on the way, to share between similar objectives.
-    precise : bool, default=False
-        Whether the predictions of many rows stay in float64.
-    widths : sequence of float
-        Corners are rounded over these widths, one after the other, each times the typical loss.
+    Steps stop when they promise to lower the objective by less than `tol`, relative to it. A
+    `memory` shares the curvature met on the way between similar objectives. The predictions of
+    many rows are in float32, unless `precise`. Corners are rounded over `widths`, one after the
+    other, each times the typical loss.
     """
     rng = np.random.default_rng(0) if rng is None else rng
     memory = Memory() if memory is None else memory
@@ -396,18 +381,8 @@ def minimise_nonsmooth(
     """Return a point where the convex function is at most what it is at the start.
 
     Bisection finds steps that meet the weak Wolfe conditions. It needs no second derivative: so
-    the steps also get past kinks, and learn the shape of the function around them.
-
-    Parameters
-    ----------
-    function : callable
-        Returns the value and a subgradient at a point.
-    start : ndarray
-        Of any shape.
-    max_steps : int
-        How many steps to take at most.
-    tol : float
-        Stop when ten steps lower the function by less than this, relative to it.
+    the steps also get past kinks, and learn the shape of the function around them. They stop when
+    ten of them lower the function by less than `tol`, relative to it.
 
     References
     ----------
@@ -453,11 +428,11 @@ def _search_weak_wolfe(
     for _ in range(_NONSMOOTH_TRIALS):
         new = point + length * direction
         new_value, new_slope = function(new)
-        if not new_value < value + _DECREASE * length * descent:  # NaN is no decrease
+        if not new_value < value + _ARMIJO * length * descent:  # NaN is no decrease
             high = length
         else:
             low, lowest = length, (new, new_value, new_slope)
-            if np.vdot(new_slope, direction) >= _SLOPE * descent:
+            if np.vdot(new_slope, direction) >= _WOLFE_SLOPE * descent:
                 break
         length = 2 * length if high == np.inf else (low + high) / 2
     return lowest

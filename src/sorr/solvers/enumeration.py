@@ -96,8 +96,7 @@ def exhaustive(objective: RankedRangeObjective, *, tol: float = 1e-6) -> Solutio
         objective,
         Point(best.theta, best.raw, value, objective.shares(best.raw)),
         status=Status.OPTIMAL if gap <= tol else Status.UNCERTIFIED,
-        trace=trace.steps,
-        passes=trace.passes,
+        trace=trace,
         gap=gap,
         fixed_point=True,
     )

@@ -1,13 +1,12 @@
 """What every solver returns: a solution, the way to it, and a status that says what it is worth.
 
-Two kinds of problems have no useful solution. Targets so large that their squares are hardly
-numbers are clipped before a solver starts. If the best model is a constant, or would ignore a
-class, the status or an error says so.
+Targets so large that their squares are hardly numbers are clipped before a solver starts. If the
+best model is a constant, or would ignore a class, the status or an error says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NamedTuple, Self, TypeAlias
@@ -167,31 +166,24 @@ class Solution:
         point: Point,
         *,
         status: Status,
-        trace: Iterable[Step],
-        passes: float,
+        trace: Trace,
         gap: float = np.inf,
         fixed_point: bool = False,
         minima: tuple[Minimum, ...] | None = None,
     ) -> Self:
-        """Return the solution at a point of the objective, in the form of all solvers.
-
-        The status of a constant model says so, unless the solver could not finish. Without
-        `minima` the point is the only one.
-        """
+        """Return the solution at a point; the status of a constant model says so."""
         is_done = status not in (Status.UNCERTIFIED, Status.ITERATION_LIMIT)
         if is_done and is_constant(objective, point.raw, point.value):
             status = Status.CONSTANT_MODEL
-        if minima is None:
-            minima = (describe(objective, point),)
         return cls(
             theta=point.theta,
             objective=point.value,
             gap=gap,
             status=status,
             fixed_point=fixed_point,
-            passes=passes,
-            trace=tuple(trace),
-            minima=minima,
+            passes=trace.passes,
+            trace=tuple(trace.steps),
+            minima=(describe(objective, point),) if minima is None else minima,
             row_weights=point.shares,
             groups=objective.groups,
             n_features=objective.design.n_features,

@@ -202,7 +202,7 @@ class _Search:
             size = objective.n_samples * objective.design.n_features
             low, high = _FLOAT32_COPY
             if not objective.design.is_sparse and low <= size <= high:
-                rough = objective.in_precision(np.float32)
+                rough = objective.replace(design=objective.design.astype(np.float32))
             soft = anneal(rough, point, self.rng)
             point = soft if soft.value < point.value else point
             self.trace.add(number, "anneal", point.value)
@@ -277,8 +277,7 @@ class _Search:
             objective,
             evaluate(objective, lowest.point.theta),  # raw predictions that were moved lose digits
             status=status,
-            trace=self.trace.steps,
-            passes=self.trace.passes,
+            trace=self.trace,
             gap=lowest.gap,
             fixed_point=lowest.is_fixed,
             minima=tuple(describe(objective, points[i]) for i in kept),
