@@ -3,7 +3,7 @@ import pytest
 from scipy import sparse
 
 from sorr.datasets import load_titanic
-from sorr.objectives import RankedRangeObjective, subsample
+from sorr.objectives import RankedRangeObjective
 from sorr.solvers import find_starts, trim
 from sorr.solvers.batch import Batch
 from sorr.solvers.starts import distinct, draw_candidates
@@ -176,51 +176,6 @@ def test_fits_to_a_few_rows_predict_their_classes():
     T = draw_candidates(batch, 40, np.random.default_rng(0))
     right = np.count_nonzero(y[batch.index] * (T @ batch.frame.rows.T) > 0.9, axis=1)
     assert (right[:20] >= 4).all()
-
-
-class TestSubsample:
-    def test_few_rows_are_all_taken(self):
-        X, y = classes()
-        objective = RankedRangeObjective(X, y, m=5)
-        assert subsample(objective, 60, np.random.default_rng(0)) is objective
-
-    @pytest.mark.parametrize("weighted", [False, True])
-    def test_ranks_shrink_with_the_rows_and_leave_room_for_outliers(self, weighted):
-        X, y = classes(5000)
-        weight = np.random.default_rng(0).uniform(0.5, 1.5, 5000) if weighted else None
-        objective = RankedRangeObjective(X, y, m=0.1, k=0.5, sample_weight=weight)
-        group = subsample(objective, 1000, np.random.default_rng(0)).groups.groups[0]
-        assert group.mass == pytest.approx(1000, rel=0.05)
-        assert 100 < group.m <= 135
-        assert group.width == pytest.approx(400, rel=0.05)
-        assert group.scale * group.width == pytest.approx(1.0)
-
-    def test_a_small_class_survives_the_drop(self):
-        X, y = classes(20_000)
-        y[:] = 1.0
-        y[:2400] = -1.0
-        objective = RankedRangeObjective(X, y, m=2000)  # fewer than the small class has
-        sample = subsample(objective, 1000, np.random.default_rng(0))
-        assert sample.groups.groups[0].m < np.count_nonzero(sample.y == -1)
-
-    def test_every_group_and_class_is_there(self):
-        X, y = classes(5000)
-        y[:30] = -1.0
-        labels = np.zeros(5000)
-        labels[:60] = 1.0
-        objective = RankedRangeObjective(X, y, m=0.1, groups=labels)
-        sample = subsample(objective, 500, np.random.default_rng(0))
-        rare = sample.groups.groups[1]
-        assert rare.label == 1.0
-        assert len(rare.rows) >= 10
-        assert set(sample.y[rare.rows]) == {-1.0, 1.0}
-        assert sum(g.scale * g.width for g in sample.groups) == pytest.approx(1.0)
-
-    def test_a_narrow_range_keeps_enough_rows_to_fit(self):
-        X, y = classes(5000)
-        objective = RankedRangeObjective(X, y, m=500, k=501)
-        group = subsample(objective, 500, np.random.default_rng(0)).groups.groups[0]
-        assert group.width >= objective.n_parameters
 
 
 class TestDistinct:
