@@ -14,11 +14,11 @@ def test_weights_beyond_what_a_row_may_count_are_cut_back():
     worst = np.argsort(-everything.losses(everything.raw_prediction(best.theta)))
     for size in (20, 30, 36):
         rows = worst[:size]
-        some = topsum(RankedRangeObjective(X[rows], y[rows], C=10.0), tol=1e-10)
-        assert some.objective > 1.05 * best.objective
+        part = topsum(RankedRangeObjective(X[rows], y[rows], C=10.0), tol=1e-10)
+        assert part.objective > 1.05 * best.objective
         weights = np.zeros((40, 1))
         weights[rows] = 1 / size
-        bound = lower_bound(everything, everything.raw_prediction(some.theta), weights)
+        bound = lower_bound(everything, everything.raw_prediction(part.theta), weights)
         assert bound <= best.objective * (1 + 1e-9)
 
 

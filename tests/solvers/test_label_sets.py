@@ -66,10 +66,10 @@ def test_the_certificate_agrees_with_an_independent_solver(loss, ranks):
     assert solution.gap <= 1e-6
     # At the solution scores tie: the majoriser made there can break ties otherwise, and go lower.
     majoriser = problem.trimmed(problem.raw_prediction(solution.theta))
-    found = minimise_top_sum(majoriser, evaluate(majoriser, solution.theta), tol=1e-7)
+    minimum = minimise_top_sum(majoriser, evaluate(majoriser, solution.theta), tol=1e-7)
     lowest = convex_minimum(majoriser)
-    assert_allclose(found.point.value, lowest, rtol=2e-6)
-    assert found.bound <= lowest * (1 + 1e-7)
+    assert_allclose(minimum.point.value, lowest, rtol=2e-6)
+    assert minimum.bound <= lowest * (1 + 1e-7)
     assert_allclose(solution.objective, lowest, rtol=2e-3)
 
 
@@ -93,11 +93,11 @@ def test_no_weights_prove_more_than_the_minimum(loss, seed, heat):
 def test_every_majoriser_touches_the_objective_and_lies_above_it(loss):
     problem, rng = objective(loss, m=6, k=70), np.random.default_rng(3)
     for _ in range(10):
-        theta, there = rng.standard_normal((2, *problem.shape))
+        theta, other = rng.standard_normal((2, *problem.shape))
         majoriser = problem.trimmed(problem.raw_prediction(theta))
         assert majoriser.is_convex
         assert_allclose(majoriser.value(theta), problem.value(theta), rtol=1e-12)
-        assert majoriser.value(there) >= problem.value(there) * (1 - 1e-12)
+        assert majoriser.value(other) >= problem.value(other) * (1 - 1e-12)
 
 
 @choosing
@@ -149,10 +149,10 @@ def test_order_of_rows_and_labels_does_not_matter(loss):
     X, Y = data()
     rng = np.random.default_rng(5)
     rows, labels = rng.permutation(80), rng.permutation(5)
-    here = trim(RankedRangeObjective(X, Y, loss, C=10.0), random_state=0)
-    there = trim(RankedRangeObjective(X[rows], Y[rows][:, labels], loss, C=10.0), random_state=0)
-    assert_allclose(there.objective, here.objective, rtol=1e-5)
-    assert_allclose(there.coef, here.coef[:, labels], atol=1e-2 * np.abs(here.coef).max())
+    given = trim(RankedRangeObjective(X, Y, loss, C=10.0), random_state=0)
+    permuted = trim(RankedRangeObjective(X[rows], Y[rows][:, labels], loss, C=10.0), random_state=0)
+    assert_allclose(permuted.objective, given.objective, rtol=1e-5)
+    assert_allclose(permuted.coef, given.coef[:, labels], atol=1e-2 * np.abs(given.coef).max())
 
 
 # -- the paper's algorithm ----------------------------------------------------------------------
@@ -173,11 +173,11 @@ def test_no_trimming_step_is_worse_than_the_step_of_dca(loss):
     """The majoriser of trimming lies below the tangent one, from the same point."""
     problem, rng = objective(loss), np.random.default_rng(0)
     for _ in range(10):
-        theta, there = 0.5 * rng.standard_normal((2, *problem.shape))
+        theta, other = 0.5 * rng.standard_normal((2, *problem.shape))
         convex, tangent = problem.convex_parts()
         level, slope = tangent.value_and_subgradient(theta)
-        linear = convex.value(there) - level - float(np.vdot(slope, there - theta))
-        trimmed = problem.trimmed(problem.raw_prediction(theta)).value(there)
+        linear = convex.value(other) - level - float(np.vdot(slope, other - theta))
+        trimmed = problem.trimmed(problem.raw_prediction(theta)).value(other)
         assert trimmed <= linear + 1e-9
 
 

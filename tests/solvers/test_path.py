@@ -83,18 +83,18 @@ def test_fractions_hold_in_groups_and_of_weights_and_on_many_rows(kind):
         "weights": {"sample_weight": rng.uniform(0, 2, n)},
         "sampled": {},
     }[kind]
-    found = solve_path(
+    path = solve_path(
         RankedRangeObjective(X, y, "hinge", **options),
         grid([0.1, 0.2], [0.5, None], [10.0]),
         rounds=2,
         random_state=0,
     )
     for i in range(4):
-        k = None if found.k[i] == np.inf else found.k[i]
-        objective = RankedRangeObjective(X, y, "hinge", m=found.m[i], k=k, C=10.0, **options)
-        assert objective.value(found.theta[i]) == pytest.approx(found.objective[i], rel=1e-9)
+        k = None if path.k[i] == np.inf else path.k[i]
+        objective = RankedRangeObjective(X, y, "hinge", m=path.m[i], k=k, C=10.0, **options)
+        assert objective.value(path.theta[i]) == pytest.approx(path.objective[i], rel=1e-9)
         alone = objective.value(find_starts(objective, random_state=1)[0])
-        assert found.objective[i] <= 1.05 * alone
+        assert path.objective[i] <= 1.05 * alone
 
 
 def test_the_same_seed_gives_the_same_path():
@@ -157,8 +157,8 @@ def test_the_sums_below_ranks_are_those_of_each_row(weighted):
     losses = rng.exponential(size=(3, 12))
     mass = rng.integers(1, 3, 12).astype(float) if weighted else None
     ends = np.array([0.0, 1.0, 5.0, 12.0])
-    found = _sums_below(losses, mass, ends)
-    for row, sums in zip(losses, found, strict=True):
+    table = _sums_below(losses, mass, ends)
+    for row, sums in zip(losses, table, strict=True):
         copies = row if mass is None else np.repeat(row, mass.astype(int))
         expected = [sum_ranked_range(copies, int(end)) if end < len(copies) else 0 for end in ends]
         np.testing.assert_allclose(sums, expected, rtol=1e-12)
