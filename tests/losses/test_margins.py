@@ -91,8 +91,8 @@ def test_elsewhere_it_majorises_the_loss(loss, choices):
     y, f = data(loss, choices=choices)
     margin, sides = loss.majorised(y, f)
     assert margin.convex
-    there = scores(loss, seed=7, n=300, choices=choices)
-    above = margin.value(sides, there) - loss.value(y, there)
+    other = scores(loss, seed=7, n=300, choices=choices)
+    above = margin.value(sides, other) - loss.value(y, other)
     assert above.min() >= -1e-12
     assert above.max() > 0.5
 
@@ -110,8 +110,8 @@ def test_a_smooth_majoriser_majorises_the_smooth_loss(loss):
     smooth = loss.smoothed(0.8)
     margin, sides = smooth.majorised(y, f)
     assert_allclose(margin.value(sides, f), smooth.value(y, f), rtol=1e-14)
-    there = scores(loss, seed=7, n=300)
-    assert np.all(margin.value(sides, there) >= smooth.value(y, there) - 1e-12)
+    other = scores(loss, seed=7, n=300)
+    assert np.all(margin.value(sides, other) >= smooth.value(y, other) - 1e-12)
 
 
 def test_convex_losses_majorise_themselves():
@@ -121,8 +121,8 @@ def test_convex_losses_majorise_themselves():
     assert target is y
     y, f = data(MultilabelHinge())
     loss, target = MultilabelHinge().majorised(y, f)
-    there = scores(MultilabelHinge(), n=300, seed=7)
-    assert_allclose(loss.value(target, there), MultilabelHinge().value(y, there))
+    other = scores(MultilabelHinge(), n=300, seed=7)
+    assert_allclose(loss.value(target, other), MultilabelHinge().value(y, other))
 
 
 @sided
@@ -133,8 +133,8 @@ def test_pieces_are_as_many_as_the_largest_sides_have_pairs(loss):
     assert margin.largest == (low.max(), high.max())
     values = margin.pieces(sides, f)[0]
     assert values.shape == (300, low.max() * high.max())
-    some = margin.pieces(sides[:20], f[:20])[0]
-    assert_array_equal(some, values[:20])
+    first_rows = margin.pieces(sides[:20], f[:20])[0]
+    assert_array_equal(first_rows, values[:20])
 
 
 def test_a_loss_that_nothing_convex_is_known_above_says_so():
@@ -195,9 +195,9 @@ def test_the_margin_is_the_maximum_of_its_pieces_or_zero(loss, choices):
     sides = loss.sides(y, f)
     values, slopes = Margin().pieces(sides, f)
     assert_allclose(np.maximum(values.max(axis=1), 0), loss.value(y, f), atol=1e-12)
-    there = scores(loss, n=300, seed=5)
-    moved = values + np.einsum("ilj,ij->il", slopes, there - f)
-    assert_allclose(moved, Margin().pieces(sides, there)[0], atol=1e-12)
+    other = scores(loss, n=300, seed=5)
+    moved = values + np.einsum("ilj,ij->il", slopes, other - f)
+    assert_allclose(moved, Margin().pieces(sides, other)[0], atol=1e-12)
 
 
 def test_a_sample_of_which_nothing_is_asked_has_pieces_below_the_floor():
@@ -237,7 +237,7 @@ def test_the_smooth_neighbour_lies_above_by_no_more_than_the_number_of_pairs_all
 
 
 @sided
-def test_its_derivatives_are_those_of_finite_differences(loss):
+def test_derivatives_of_the_smooth_neighbour_are_those_of_finite_differences(loss):
     y, f = data(loss, n=100)
     smooth = loss.smoothed(1.0)
     value, gradient = smooth.value_and_gradient(y, f)
@@ -258,7 +258,7 @@ def test_derivatives_hold_where_a_label_is_on_both_sides():
     assert_allclose(smooth.curvature(sides, f), bend, atol=1e-6)
 
 
-def test_that_of_the_hinge_is_the_pairwise_loss_of_true_scores_one_lower():
+def test_the_smooth_neighbour_of_the_hinge_is_the_pairwise_loss_of_true_scores_one_lower():
     loss = MultilabelHinge()
     y, f = data(loss)
     expected = LogSumExpPairwise().value(y, f - y)
@@ -267,7 +267,7 @@ def test_that_of_the_hinge_is_the_pairwise_loss_of_true_scores_one_lower():
 
 @sided
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_huge_scores_leave_no_nan(loss, dtype):
+def test_huge_scores_leave_no_nan_in_the_smooth_neighbour(loss, dtype):
     huge = np.array([-1e30, -1.0, 0.0, 1.0, 1e30])
     y, f = data(loss, choices=huge)
     value, gradient = loss.smoothed(0.1).value_and_gradient(y, f.astype(dtype))
@@ -281,6 +281,8 @@ def test_sides_are_bits():
     assert_array_equal(sides_of(high, low), [[HIGH, HIGH + LOW, 0]])
 
 
+# -- rounded hinges -----------------------------------------------------------------------------
+
 WIDTHS = (1e-3, 0.3, 2.0)
 PAIRS = [(TopKSVM(k), RoundedTopKSVM(k, width)) for k in (1, 2, 3, 4) for width in WIDTHS]
 PAIRS += [(MultilabelHinge(), RoundedMultilabelHinge(width)) for width in WIDTHS]
@@ -290,7 +292,7 @@ Y = targets(MultilabelHinge(), n=800)
 
 @pairs
 @generic_and_ties
-def test_it_lies_at_most_half_its_width_below_and_never_above(sharp, rounded, choices):
+def test_a_rounded_loss_lies_at_most_half_its_width_below_and_never_above(sharp, rounded, choices):
     f = scores(sharp, n=800, choices=choices)
     below = sharp.value(Y, f) - rounded.value(Y, f)
     assert below.min() >= -1e-12
@@ -298,7 +300,7 @@ def test_it_lies_at_most_half_its_width_below_and_never_above(sharp, rounded, ch
 
 
 @pairs
-def test_its_gradient_and_curvature_match_differences(sharp, rounded):
+def test_gradient_and_curvature_of_a_rounded_loss_match_differences(sharp, rounded):
     f = scores(sharp, n=800)
     slope = difference(lambda point: rounded.value(Y, point), f, step=1e-7)
     assert_allclose(rounded.gradient(Y, f), slope, rtol=1e-5, atol=1e-5)
@@ -308,7 +310,7 @@ def test_its_gradient_and_curvature_match_differences(sharp, rounded):
 
 
 @pairs
-def test_its_curvature_is_symmetric_and_positive(sharp, rounded):
+def test_the_curvature_of_a_rounded_loss_is_symmetric_and_positive(sharp, rounded):
     bend = rounded.curvature(Y, scores(sharp, n=800))
     assert_allclose(bend, bend.transpose(0, 2, 1))
     assert np.linalg.eigvalsh(bend).min() > -1e-9 / rounded.width
@@ -317,7 +319,7 @@ def test_its_curvature_is_symmetric_and_positive(sharp, rounded):
 
 @pairs
 @generic_and_ties
-def test_its_gradient_is_continuous(sharp, rounded, choices):
+def test_the_gradient_of_a_rounded_loss_is_continuous(sharp, rounded, choices):
     f = scores(sharp, n=800, choices=choices)
     step = 1e-7 * np.random.default_rng(0).standard_normal(f.shape)
     jump = np.abs(rounded.gradient(Y, f + step) - rounded.gradient(Y, f - step)).max()
@@ -326,7 +328,7 @@ def test_its_gradient_is_continuous(sharp, rounded, choices):
 
 @pairs
 @generic_and_ties
-def test_tangents_lie_below_it(sharp, rounded, choices):
+def test_tangents_lie_below_a_rounded_loss(sharp, rounded, choices):
     at, other = scores(sharp, n=800, choices=choices), scores(sharp, n=800, seed=9)
     value, gradient = rounded.value_and_gradient(Y, at)
     tangent = value + (gradient * (other - at)).sum(axis=1)
@@ -340,15 +342,15 @@ def test_one_call_is_as_good_as_two_and_float32_stays_that(sharp, rounded):
     assert_array_equal(value, rounded.value(Y, f))
     assert_array_equal(gradient, rounded.gradient(Y, f))
     short = f.astype(np.float32)
-    found = (*rounded.value_and_gradient(Y, short), rounded.curvature(Y, short))
-    assert {a.dtype for a in found} == {np.dtype(np.float32)}
-    assert_allclose(found[0], value, atol=1e-5)  # of scores of size ten
+    single = (*rounded.value_and_gradient(Y, short), rounded.curvature(Y, short))
+    assert {a.dtype for a in single} == {np.dtype(np.float32)}
+    assert_allclose(single[0], value, atol=1e-5)  # of scores of size ten
     # A slope goes from zero to one within a third of the width.
-    assert_allclose(found[1], gradient, atol=1e-4 + 3e-6 / rounded.width)
+    assert_allclose(single[1], gradient, atol=1e-4 + 3e-6 / rounded.width)
 
 
 @pairs
-def test_samples_without_a_label_cost_nothing(sharp, rounded):
+def test_samples_without_a_label_have_no_rounded_loss(sharp, rounded):
     nothing = np.zeros_like(Y)
     f = scores(sharp, n=800)
     assert_array_equal(rounded.value(nothing, f), 0)
@@ -422,32 +424,28 @@ def test_no_rows_have_no_parts():
 # -- The convex parts of the top-k losses ----------------------------------------------------------
 
 
-LOSSES = [cls(k) for cls in (TopKMultilabel, TopKSubset) for k in (1, 2, 3, 4)]
-each = pytest.mark.parametrize("loss", LOSSES, ids=repr)
-
-
-@each
+@choosing
 @generic_and_ties
-def test_their_difference_is_the_loss(loss, choices):
+def test_the_difference_of_the_convex_parts_is_the_loss(loss, choices):
     y, f = targets(loss), scores(loss, choices=choices)
     first, second = loss.convex_parts()
     assert_allclose(first.value(y, f) - second.value(y, f), loss.value(y, f), atol=1e-12)
 
 
-@each
+@choosing
 @generic_and_ties
-def test_each_lies_above_its_tangents(loss, choices):
+def test_convex_parts_lie_above_their_tangents(loss, choices):
     y, f = targets(loss), scores(loss, choices=choices)
-    there = scores(loss, seed=3)
+    other = scores(loss, seed=3)
     for part in loss.convex_parts():
         assert part.convex
         value, slope = part.value_and_gradient(y, f)
-        tangent = value + np.einsum("ij,ij->i", slope, there - f)
-        assert np.all(part.value(y, there) >= tangent - 1e-9)
+        tangent = value + np.einsum("ij,ij->i", slope, other - f)
+        assert np.all(part.value(y, other) >= tangent - 1e-9)
 
 
-@each
-def test_slopes_are_those_of_finite_differences(loss):
+@choosing
+def test_slopes_of_convex_parts_are_those_of_finite_differences(loss):
     y, f = targets(loss), scores(loss)
     for part in loss.convex_parts():
         slope = difference(lambda g, part=part: part.value(y, g), f)
@@ -460,9 +458,9 @@ def test_the_violations_are_added_up_from_the_largest():
     assert_allclose(values, [3.0, 4.0, 4.5])
 
 
-def test_a_sample_without_true_labels_costs_nothing():
+def test_convex_parts_of_a_sample_without_true_labels_are_zero():
     y, f = np.zeros((3, 5), dtype=bool), scores(TopKMultilabel(1), 3)
-    for loss in LOSSES:
+    for loss in CHOOSING:
         for part in loss.convex_parts():
             value, slope = part.value_and_gradient(y, f)
             assert not value.any()

@@ -238,76 +238,70 @@ def test_topk_subset_is_the_multilabel_hinge_where_k_counts_the_true_labels():
         )
 
 
-LOSS = SigmoidPairwise()
-PAIRWISE_Y, PAIRWISE_F = targets(LOSS, n=500), scores(LOSS, n=500)
+# -- LSEP of sigmoids ------------------------------------------------------------------------------
+
+SIGMOID = SigmoidPairwise()
 
 
-def test_the_values_are_those_of_lsep_at_the_sigmoids():
+def test_the_sigmoid_loss_is_lsep_at_the_sigmoids():
     expected = []
-    for y, f in zip(PAIRWISE_Y, PAIRWISE_F, strict=True):
+    for y, f in zip(Y, F, strict=True):
         outputs = 1 / (1 + np.exp(-f))
         pairs = [np.exp(u - v) for u in outputs[~y] for v in outputs[y]]
         expected.append(np.log(1 + sum(pairs)))
-    assert_allclose(LOSS.value(PAIRWISE_Y, PAIRWISE_F), expected, rtol=1e-12)
-    assert_array_equal(
-        LOSS.value(PAIRWISE_Y, PAIRWISE_F), LogSumExpPairwise().value(PAIRWISE_Y, expit(PAIRWISE_F))
-    )
+    assert_allclose(SIGMOID.value(Y, F), expected, rtol=1e-12)
+    assert_array_equal(SIGMOID.value(Y, F), LogSumExpPairwise().value(Y, expit(F)))
 
 
 @pytest.mark.parametrize("choices", [None, GRID], ids=["generic", "ties"])
-def test_its_gradient_matches_differences_at_ties_too(choices):
-    f = scores(LOSS, n=500, choices=choices)
-    slope = difference(lambda point: LOSS.value(PAIRWISE_Y, point), f, step=1e-5)
-    assert_allclose(LOSS.gradient(PAIRWISE_Y, f), slope, rtol=1e-6, atol=1e-9)
+def test_the_gradient_of_the_sigmoid_loss_matches_differences_at_ties_too(choices):
+    f = scores(SIGMOID, n=500, choices=choices)
+    slope = difference(lambda point: SIGMOID.value(Y, point), f, step=1e-5)
+    assert_allclose(SIGMOID.gradient(Y, f), slope, rtol=1e-6, atol=1e-9)
 
 
-def test_it_is_bounded_and_reaches_its_bounds_where_all_outputs_are_zero_or_one():
-    pairs = PAIRWISE_Y.sum(axis=1) * (~PAIRWISE_Y).sum(axis=1)
-    value = LOSS.value(PAIRWISE_Y, PAIRWISE_F)
+def test_the_sigmoid_loss_is_bounded_and_reaches_its_bounds_where_all_outputs_are_zero_or_one():
+    pairs = Y.sum(axis=1) * (~Y).sum(axis=1)
+    value = SIGMOID.value(Y, F)
     assert np.all(value >= np.log1p(pairs * np.exp(-1)) - 1e-12)
     assert np.all(value <= np.log1p(pairs * np.e) + 1e-12)
-    assert_allclose(
-        LOSS.value(PAIRWISE_Y, np.where(PAIRWISE_Y, 1e3, -1e3)), np.log1p(pairs * np.exp(-1))
-    )
-    assert_allclose(LOSS.value(PAIRWISE_Y, np.where(PAIRWISE_Y, -1e3, 1e3)), np.log1p(pairs * np.e))
+    assert_allclose(SIGMOID.value(Y, np.where(Y, 1e3, -1e3)), np.log1p(pairs * np.exp(-1)))
+    assert_allclose(SIGMOID.value(Y, np.where(Y, -1e3, 1e3)), np.log1p(pairs * np.e))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_huge_scores_have_finite_losses_and_no_gradient(dtype):
     huge = np.finfo(dtype).max / 2
-    f = np.where(np.random.default_rng(0).random(PAIRWISE_F.shape) < 0.5, -huge, huge).astype(dtype)
-    value, gradient = LOSS.value_and_gradient(PAIRWISE_Y, f)
+    f = np.where(np.random.default_rng(0).random(F.shape) < 0.5, -huge, huge).astype(dtype)
+    value, gradient = SIGMOID.value_and_gradient(Y, f)
     assert np.isfinite(value).all()
     assert_array_equal(gradient, 0)
 
 
 @pytest.mark.parametrize("fill", [False, True])
-def test_samples_with_no_label_or_all_labels_cost_nothing(fill):
-    y = np.full((len(PAIRWISE_F), N_LABELS), fill)
-    assert_array_equal(LOSS.value(y, PAIRWISE_F), 0)
-    assert_array_equal(LOSS.gradient(y, PAIRWISE_F), 0)
+def test_samples_with_no_label_or_all_labels_have_no_sigmoid_loss(fill):
+    y = np.full((len(F), N_LABELS), fill)
+    assert_array_equal(SIGMOID.value(y, F), 0)
+    assert_array_equal(SIGMOID.gradient(y, F), 0)
 
 
-def test_permuting_the_labels_permutes_the_gradient_in_pairwise():
+def test_permuting_the_labels_permutes_the_gradient_of_the_sigmoid_loss():
     order = np.random.default_rng(0).permutation(N_LABELS)
-    value, gradient = LOSS.value_and_gradient(PAIRWISE_Y, PAIRWISE_F)
-    moved, moved_gradient = LOSS.value_and_gradient(PAIRWISE_Y[:, order], PAIRWISE_F[:, order])
+    value, gradient = SIGMOID.value_and_gradient(Y, F)
+    moved, moved_gradient = SIGMOID.value_and_gradient(Y[:, order], F[:, order])
     assert_allclose(moved, value, rtol=1e-12)
     assert_allclose(moved_gradient, gradient[:, order], rtol=1e-12, atol=1e-15)
 
 
-def test_where_zero_is_matters_here_and_not_without_the_sigmoid():
+def test_a_shift_of_all_scores_changes_the_loss_only_with_the_sigmoid():
     assert_allclose(
-        LogSumExpPairwise().value(PAIRWISE_Y, PAIRWISE_F + 4),
-        LogSumExpPairwise().value(PAIRWISE_Y, PAIRWISE_F),
+        LogSumExpPairwise().value(Y, F + 4),
+        LogSumExpPairwise().value(Y, F),
     )
-    assert (
-        np.abs(LOSS.value(PAIRWISE_Y, PAIRWISE_F + 4) - LOSS.value(PAIRWISE_Y, PAIRWISE_F)).max()
-        > 0.1
-    )
+    assert np.abs(SIGMOID.value(Y, F + 4) - SIGMOID.value(Y, F)).max() > 0.1
 
 
 def test_small_scores_cost_what_a_quarter_of_them_costs_without_the_sigmoid():
-    f = 1e-4 * PAIRWISE_F
-    expected = LogSumExpPairwise().value(PAIRWISE_Y, f / 4)
-    assert_allclose(LOSS.value(PAIRWISE_Y, f), expected, rtol=1e-9)
+    f = 1e-4 * F
+    expected = LogSumExpPairwise().value(Y, f / 4)
+    assert_allclose(SIGMOID.value(Y, f), expected, rtol=1e-9)

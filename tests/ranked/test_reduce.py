@@ -86,8 +86,8 @@ def test_shifting_and_scaling_the_values_shifts_and_scales_the_sum(path, row, sh
 def test_a_weighted_sum_is_that_of_the_segments(path, row):
     values, weight, m, k = row
     with path():
-        found = sum_ranked_range(values, Mass(m), Mass(k), sample_weight=weight)
-    assert found == referees.segments(values, weight, m, k) @ values
+        result = sum_ranked_range(values, Mass(m), Mass(k), sample_weight=weight)
+    assert result == referees.segments(values, weight, m, k) @ values
 
 
 @both_paths
@@ -179,8 +179,8 @@ def test_a_narrow_range_after_a_huge_mass_is_not_taken_for_rounding(path):
     for width in (5, 20):
         ends = {"m": Mass(1e11), "k": Mass(1e11 + width), "sample_weight": weight}
         with path():
-            found = average_ranked_range(values, **ends)
-        assert found == pytest.approx(np.arange(20.0)[20 - width :].mean(), rel=1e-9)
+            result = average_ranked_range(values, **ends)
+        assert result == pytest.approx(np.arange(20.0)[20 - width :].mean(), rel=1e-9)
     with path():
         total = sum_ranked_range([np.inf, 1.0], Mass(1), Mass(1 + 1e-11), sample_weight=[1, 1])
     assert total == pytest.approx(1e-11, rel=1e-4)  # one plus 1e-11 has five digits of it
@@ -195,9 +195,9 @@ def test_the_scale_of_the_weights_cancels(path, scale):
     values = np.random.default_rng(0).normal(size=50)
     weight = np.random.default_rng(1).uniform(size=50)
     with path():
-        found = average_ranked_range(values, 0.2, 0.7, sample_weight=scale * weight)
+        result = average_ranked_range(values, 0.2, 0.7, sample_weight=scale * weight)
         expected = average_ranked_range(values, 0.2, 0.7, sample_weight=weight)
-    assert found == pytest.approx(expected, rel=1e-12)
+    assert result == pytest.approx(expected, rel=1e-12)
 
 
 @both_paths
@@ -218,12 +218,12 @@ def test_a_batch_gives_each_row_what_the_row_alone_gives(path, row, batch):
     with path():
         for function in (sum_ranked_range, average_ranked_range):
             for mass in (None, weight, own):
-                found = function(stack, m, k, sample_weight=mass)
-                assert found.shape == (batch, 2)
+                result = function(stack, m, k, sample_weight=mass)
+                assert result.shape == (batch, 2)
                 for index in np.ndindex(batch, 2):
                     single = None if mass is None else mass[index] if mass is own else mass
                     alone = function(stack[index], m, k, sample_weight=single)
-                    assert_allclose(found[index], alone, rtol=1e-12, atol=1e-6)
+                    assert_allclose(result[index], alone, rtol=1e-12, atol=1e-6)
         upper, lower = thresholds(stack, m, k)
         assert lower.shape == upper.shape == (batch, 2)
         assert_array_equal(lower, kth_largest(stack, k))
@@ -440,12 +440,12 @@ def test_a_batch_gives_each_row_its_own_weights():
     values = np.random.default_rng(1).integers(0, 4, size=(3, 2, 9)).astype(float)
     weight = np.arange(1.0, 10.0)
     for mass in (None, weight, np.broadcast_to(weight, values.shape)):
-        found = ranked_range_weights(values, 0.25, 0.75, sample_weight=mass)
-        assert found.shape == values.shape
+        result = ranked_range_weights(values, 0.25, 0.75, sample_weight=mass)
+        assert result.shape == values.shape
         for index in np.ndindex(3, 2):
             alone = None if mass is None else weight
             expected = ranked_range_weights(values[index], 0.25, 0.75, sample_weight=alone)
-            assert_allclose(found[index], expected, rtol=1e-14)
+            assert_allclose(result[index], expected, rtol=1e-14)
 
 
 def test_the_dtype_is_that_of_the_values():

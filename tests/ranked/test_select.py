@@ -78,15 +78,15 @@ def test_long_rows_with_weights_agree_with_a_full_sort(name, ends):
     mass = np.clip(np.minimum(edges[1:], k) - np.maximum(edges[:-1], m), 0, None)
     ordered = values[order]
 
-    def found(function):
+    def call(function):
         return function(values, Mass(m), Mass(k), sample_weight=weight)
 
     expected = ordered[mass > 0] @ mass[mass > 0]
-    assert_allclose(found(sum_ranked_range), expected, rtol=1e-12, atol=1e-9)
-    upper, lower = found(thresholds)
+    assert_allclose(call(sum_ranked_range), expected, rtol=1e-12, atol=1e-9)
+    upper, lower = call(thresholds)
     assert lower == ordered[mass > 0][-1]
     assert upper == (ordered[np.searchsorted(edges, m) - 1] if m else np.inf)
-    shares = found(ranked_range_weights)
+    shares = call(ranked_range_weights)
     assert_allclose(shares.sum(), k - m, rtol=1e-12)
     assert (shares <= weight).all()
     for end in {ordered[mass > 0][0], ordered[mass > 0][-1]}:

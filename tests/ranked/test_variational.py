@@ -81,8 +81,8 @@ def test_truncation_caps_infinite_values_unless_the_cap_is_infinite():
 
 def test_a_batch_takes_a_threshold_for_each_row():
     values = np.random.default_rng(0).normal(size=(4, 3, 10))
-    found = variational_top_sum(values, 3, kth_largest(values, 3))
-    assert_allclose(found, top_sum(values, 3), rtol=1e-12)
+    value = variational_top_sum(values, 3, kth_largest(values, 3))
+    assert_allclose(value, top_sum(values, 3), rtol=1e-12)
     own = np.random.default_rng(1).uniform(size=values.shape)
     at_rank = kth_largest(values, 0.3, sample_weight=own)
     assert_allclose(
@@ -94,8 +94,8 @@ def test_a_batch_takes_a_threshold_for_each_row():
 
 def test_a_batch_is_truncated_row_by_row():
     values = np.random.default_rng(0).normal(size=(3, 3))
-    found = truncate(values, *thresholds(values, 1, 2))
-    for row, expected in zip(values, found, strict=True):
+    truncated = truncate(values, *thresholds(values, 1, 2))
+    for row, expected in zip(values, truncated, strict=True):
         assert_array_equal(truncate(row, *thresholds(row, 1, 2)), expected)
 
 
