@@ -217,9 +217,9 @@ def test_images_are_rows_of_pixels_in_parts(cache):
 @pytest.mark.usefixtures("mnist")
 def test_images_can_be_frames():
     pytest.importorskip("pandas")
-    found = load_mnist("test", as_frame=True)
-    assert found.frame.shape == (2, 785)
-    assert found.target.tolist() == [0, 1]
+    loaded = load_mnist("test", as_frame=True)
+    assert loaded.frame.shape == (2, 785)
+    assert loaded.target.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("load", [load_mnist, load_fashion_mnist])
@@ -260,31 +260,31 @@ def emotions(monkeypatch, cache):
 
 
 def test_a_bunch_has_the_parts_that_scikit_learn_gives(emotions, cache):
-    found = load_emotions()
-    np.testing.assert_array_equal(found.data, EMOTIONS[:, :72])
-    np.testing.assert_array_equal(found.target, EMOTIONS[:, 72:])
-    assert found.feature_names == list(emotions.features)
-    assert found.target_names == list(emotions.target_names)
-    assert emotions.text == found.DESCR
-    assert found.filename == str(cache / "emotions.csv")
+    loaded = load_emotions()
+    np.testing.assert_array_equal(loaded.data, EMOTIONS[:, :72])
+    np.testing.assert_array_equal(loaded.target, EMOTIONS[:, 72:])
+    assert loaded.feature_names == list(emotions.features)
+    assert loaded.target_names == list(emotions.target_names)
+    assert emotions.text == loaded.DESCR
+    assert loaded.filename == str(cache / "emotions.csv")
 
 
 @pytest.mark.usefixtures("emotions")
 def test_data_and_target_alone_are_those_of_the_bunch():
-    found, (X, Y) = load_emotions(), load_emotions(return_X_y=True)
-    np.testing.assert_array_equal(X, found.data)
-    np.testing.assert_array_equal(Y, found.target)
+    loaded, (X, Y) = load_emotions(), load_emotions(return_X_y=True)
+    np.testing.assert_array_equal(X, loaded.data)
+    np.testing.assert_array_equal(Y, loaded.target)
 
 
 @pytest.mark.usefixtures("emotions")
 def test_frames_hold_the_same_numbers_under_names():
     pd = pytest.importorskip("pandas")
-    found, plain = load_emotions(as_frame=True), load_emotions()
-    np.testing.assert_array_equal(found.data.to_numpy(), plain.data)
-    np.testing.assert_array_equal(found.target.to_numpy(), plain.target)
-    assert found.target.columns.tolist() == plain.target_names
-    assert found.frame.columns.tolist() == [*plain.feature_names, *plain.target_names]
-    assert found.target.dtypes.unique().tolist() == [np.dtype(np.int8)]
+    loaded, plain = load_emotions(as_frame=True), load_emotions()
+    np.testing.assert_array_equal(loaded.data.to_numpy(), plain.data)
+    np.testing.assert_array_equal(loaded.target.to_numpy(), plain.target)
+    assert loaded.target.columns.tolist() == plain.target_names
+    assert loaded.frame.columns.tolist() == [*plain.feature_names, *plain.target_names]
+    assert loaded.target.dtypes.unique().tolist() == [np.dtype(np.int8)]
     X, y = load_monk(as_frame=True, return_X_y=True)
     assert (type(X), type(y)) == (pd.DataFrame, pd.Series)
     assert (y.name, X.columns.tolist()) == ("y", ["a1", "a2", "a3", "a4", "a5", "a6"])

@@ -1,4 +1,4 @@
-"""The classical aggregate losses under their own names: special cases of the ranked range."""
+"""The classical aggregate losses by name: special cases of the ranked range."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TASKS: dict[str, type[Estimator]] = {
     "classification": RankedRangeClassifier,
     "regression": RankedRangeRegressor,
 }
-_NEARLY = 1e-8  # from one half to the fractions that stand for the middle ranks
+_EPSILON = 1e-8  # from one half to the fractions of the middle ranks
 
 
 def average(task: Task = "classification", **options: Any) -> Estimator:
@@ -30,7 +30,7 @@ def average(task: Task = "classification", **options: Any) -> Estimator:
     ----------
     task : {"classification", "regression"}, default="classification"
     **options
-        Of `RankedRangeClassifier` or `RankedRangeRegressor`, but for m and k.
+        Options of `RankedRangeClassifier` or `RankedRangeRegressor`, except m and k.
 
     Returns
     -------
@@ -48,13 +48,13 @@ def average(task: Task = "classification", **options: Any) -> Estimator:
 def maximum(task: Task = "classification", **options: Any) -> Estimator:
     """Return an estimator that minimises the largest loss: rank 1.
 
-    One wrong label sets the model. Where the classes overlap, the minimum is a constant model.
+    One wrong label decides the model. If the classes overlap, the minimum is a constant model.
 
     Parameters
     ----------
     task : {"classification", "regression"}, default="classification"
     **options
-        Of `RankedRangeClassifier` or `RankedRangeRegressor`, but for m and k.
+        Options of `RankedRangeClassifier` or `RankedRangeRegressor`, except m and k.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def maximum(task: Task = "classification", **options: Any) -> Estimator:
 
     See Also
     --------
-    RobustMaxClassifier : The maximum after some slack, which outliers may use.
+    RobustMaxClassifier : The maximum after slack for outliers.
 
     References
     ----------
@@ -88,7 +88,7 @@ def average_top_k(k: int | float, task: Task = "classification", **options: Any)
         A count, or a fraction strictly between 0 and 1.
     task : {"classification", "regression"}, default="classification"
     **options
-        Of `RankedRangeClassifier` or `RankedRangeRegressor`, but for m and k.
+        Options of `RankedRangeClassifier` or `RankedRangeRegressor`, except m and k.
 
     Returns
     -------
@@ -110,15 +110,15 @@ def average_top_k(k: int | float, task: Task = "classification", **options: Any)
 def median(task: Task = "classification", **options: Any) -> Estimator:
     r"""Return an estimator that minimises the median loss: the middle rank, or the middle two.
 
-    In regression with the squared loss this is the least median of squares. Of classes, the
-    median of each is taken: half of all rows could be a whole class, which would then be ignored;
-    ``ranking="pooled"`` is refused unless the classes are of equal size.
+    In regression with the squared loss this is the least median of squares. In classification it
+    is the median of each class: half of all rows could be a whole class, which would be ignored.
+    ``ranking="pooled"`` is refused unless the classes have equal size.
 
     Parameters
     ----------
     task : {"classification", "regression"}, default="classification"
     **options
-        Of `RankedRangeClassifier` or `RankedRangeRegressor`, but for m and k.
+        Options of `RankedRangeClassifier` or `RankedRangeRegressor`, except m and k.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def median(task: Task = "classification", **options: Any) -> Estimator:
     The ranks of the median, :math:`m = \lfloor (n + 1) / 2 \rfloor - 1` and
     :math:`k = \lceil (n + 1) / 2 \rceil`, depend on n, which is not known before the fit. Since m
     is rounded down and k up, the fractions :math:`1/2 - \epsilon` and :math:`1/2 + \epsilon` give
-    just these: for even n, :math:`n / 2 - \epsilon n` and :math:`n / 2 + \epsilon n` become
+    exactly these: for even n, :math:`n / 2 - \epsilon n` and :math:`n / 2 + \epsilon n` become
     :math:`n / 2 - 1` and :math:`n / 2 + 1`; for odd n, :math:`(n \mp 1) / 2 \pm (1/2 - \epsilon n)`
     become :math:`(n - 1) / 2` and :math:`(n + 1) / 2`, as long as :math:`\epsilon n \le 1/2`.
     With :math:`\epsilon = 10^{-8}` that holds for up to fifty million rows.
@@ -150,13 +150,13 @@ def median(task: Task = "classification", **options: Any) -> Estimator:
     """
     if task == "classification":
         options = {"ranking": "within_class"} | options
-    return _build(task, RankedRange(0.5 - _NEARLY, 0.5 + _NEARLY), options)
+    return _build(task, RankedRange(0.5 - _EPSILON, 0.5 + _EPSILON), options)
 
 
 def trimmed(m: int | float, task: Task = "classification", **options: Any) -> Estimator:
     """Return an estimator that minimises the average of all but the m largest losses.
 
-    Ranks m + 1 to n. In regression with the squared loss these are least trimmed squares.
+    These are ranks m + 1 to n. In regression with the squared loss this is least trimmed squares.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def trimmed(m: int | float, task: Task = "classification", **options: Any) -> Es
         A count, or a fraction strictly between 0 and 1.
     task : {"classification", "regression"}, default="classification"
     **options
-        Of `RankedRangeClassifier` or `RankedRangeRegressor`, but for m and k.
+        Options of `RankedRangeClassifier` or `RankedRangeRegressor`, except m and k.
 
     Returns
     -------

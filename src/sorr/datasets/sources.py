@@ -76,8 +76,8 @@ _AUTHORS = f"{_GITHUB}/discovershu/SoRR/35532779b956118da44487c2b6393aa0e433de96
 _MULAN_COPY = f"{_GITHUB}/li9i/mlaslcs/6e38524dbb0dbe4a12f044a96dd5ffa5426af0dc/datasets"
 
 
-def _australian_of_uci(get: Get) -> FloatTable:
-    return read_rows(get(f"{_UCI}/statlog/australian/australian.dat"))
+def _rows(get: Get, url: str, delimiter: str | None = ",") -> FloatTable:
+    return read_rows(get(url), delimiter)
 
 
 def _australian_of_libsvm(get: Get) -> FloatTable:
@@ -89,10 +89,6 @@ def _australian_of_libsvm(get: Get) -> FloatTable:
 def _keel(get: Get, name: str) -> FloatTable:
     with zipfile.ZipFile(io.BytesIO(get(f"{_KEEL}/{name}.zip"))) as archive:
         return read_keel(archive.read(f"{name}.dat"))
-
-
-def _phoneme_copy(get: Get) -> FloatTable:
-    return read_rows(get(f"{_GITHUB}/jbrownlee/Datasets/master/phoneme.csv"), delimiter=",")
 
 
 def _splice(get: Get) -> FloatTable:
@@ -118,10 +114,6 @@ def _openml(get: Get, data_id: int) -> FloatTable:
     return read_arff(get(described["data_set_description"]["url"]))
 
 
-def _emotions_of_authors(get: Get) -> FloatTable:
-    return read_rows(get(f"{_AUTHORS}/TKML/data/emotions.dat"), delimiter=",")
-
-
 def _mulan_copy(get: Get, *files: str) -> FloatTable:
     return np.concatenate([read_arff(get(f"{_MULAN_COPY}/{file}.arff")) for file in files])
 
@@ -136,17 +128,22 @@ def _toy_of_authors(get: Get, name: str) -> FloatTable:
 
 SOURCES: Mapping[str, Mapping[str, Recipe]] = MappingProxyType(
     {
-        "australian": {"UCI": _australian_of_uci, "LIBSVM": _australian_of_libsvm},
+        "australian": {
+            "UCI": partial(_rows, url=f"{_UCI}/statlog/australian/australian.dat", delimiter=None),
+            "LIBSVM": _australian_of_libsvm,
+        },
         "australian-keel": {"KEEL": partial(_keel, name="australian")},
         "phoneme": {
             "KEEL": partial(_keel, name="phoneme"),
-            "GitHub jbrownlee/Datasets": _phoneme_copy,
+            "GitHub jbrownlee/Datasets": partial(
+                _rows, url=f"{_GITHUB}/jbrownlee/Datasets/master/phoneme.csv"
+            ),
         },
         "titanic-keel": {"KEEL": partial(_keel, name="titanic")},
         "splice": {"UCI and LIBSVM": _splice},
         "emotions": {
             "OpenML": partial(_openml, data_id=40589),
-            "GitHub discovershu/SoRR": _emotions_of_authors,
+            "GitHub discovershu/SoRR": partial(_rows, url=f"{_AUTHORS}/TKML/data/emotions.dat"),
         },
         "scene": {
             "OpenML": partial(_openml, data_id=40595),
