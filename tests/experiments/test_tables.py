@@ -8,12 +8,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sorr.experiments import Plan
+from sorr.experiments import Plan, tables
 from sorr.experiments.tables import (
     Line,
     Table,
+    bullets,
+    fill_page,
     markdown,
     paired,
+    read_notes,
     write_csv,
     write_figure,
 )
@@ -101,10 +104,12 @@ def test_the_page_says_what_the_records_hold(tmp_path):
     page, numbers = table(notes=lambda records: [f"{len(records)} lines."]).write(
         MEASURED, PLAN, tmp_path
     )
-    title, _, preface, _, *lines = page.read_text().split("\n")
+    title, preface, grid, notes = page.read_text().split("\n\n")
     assert title == "# Errors"
-    assert "over 1 to 2 splits (paper's protocol) and 1 to 3 splits (ours). Differences" in preface
-    texts = [" | ".join(cell.strip() for cell in line.strip("|").split("|")) for line in lines[:5]]
+    counts = "over 1 to 2 splits (paper's protocol) and 1 to 3 splits (ours), and in"
+    assert counts in " ".join(preface.split())
+    lines = grid.split("\n")
+    texts = [" | ".join(cell.strip() for cell in line.strip("|").split("|")) for line in lines]
     assert texts[0] == (
         "data set | loss | model | printed | paper's protocol | - printed | - average | "
         "ours | - printed | - average"
@@ -115,7 +120,7 @@ def test_the_page_says_what_the_records_hold(tmp_path):
         "13.00 (2.00) | +1.00† | -9.00 (0.58)",
         "monk | logistic | softmax |  |  |  |  | 19.00 |  | -1.00",
     ]
-    assert lines[5:] == ["", "- 3 lines.", ""]
+    assert notes == "- 3 lines.\n"
     with numbers.open(newline="") as file:
         records = list(csv.DictReader(file))
     assert [record["ours"] for record in records] == ["22.0", "13.0", "19.0"]
@@ -134,7 +139,7 @@ def test_a_protocol_that_was_not_measured_is_left_blank(tmp_path):
     assert record["reached"] is None
     page, _ = table().write(MEASURED[:3], PLAN, tmp_path)
     assert "| monk     | logistic | average | 20.00 " in page.read_text()
-    assert "†" not in page.read_text().split("\n", 4)[4]
+    assert "†" not in page.read_text().split("\n\n")[2]
 
 
 def test_without_a_row_for_any_line_nothing_is_written(tmp_path):
@@ -174,10 +179,9 @@ def test_a_line_may_read_another_measure_and_be_called_otherwise():
 
 def test_a_quick_table_says_that_it_is_one(tmp_path):
     quick, _ = table().write(MEASURED[:1], Plan(splits=1, quick=True), tmp_path)
-    assert (
-        "over 1 split (paper's protocol). A quick run: too little of everything"
-        in quick.read_text()
-    )
+    _, note, preface, *_ = quick.read_text().split("\n\n")
+    assert note.startswith("A quick run: too small")
+    assert "over 1 split (paper's protocol), and in" in preface
 
 
 def test_a_table_in_markdown_has_columns_as_wide_as_what_is_in_them():
@@ -189,6 +193,28 @@ def test_a_table_in_markdown_has_columns_as_wide_as_what_is_in_them():
         "| τ       | 9.00 (0.25) |",
         "",
     ]
+
+
+def test_prose_is_wrapped_and_headings_tables_and_images_are_not(monkeypatch):
+    words = " ".join(["eta - 1/2"] * 40)
+    heading, image = f"# {words}", f"![{words}](figure.png)"
+    grid = markdown([words], [["1.00"]])
+    monkeypatch.setattr(tables, "read_text", lambda _: "{a}\n\n{b}\n\n{c}\n\n{d}\n{e}\n\n{f}\n")
+    page = fill_page("page", a=heading, b=image, c=grid, d=words, e=bullets([words] * 2), f="")
+    top, picture, drawn, prose = page.split("\n\n")
+    assert (top, picture, drawn) == (heading, image, grid.rstrip())
+    lines = prose.rstrip().split("\n")
+    assert max(map(len, lines)) <= 100 < len(" ".join(lines[:2]))
+    assert [line[:2] for line in lines if line[:2] in ("- ", "  ")].count("- ") == 2
+    assert not any(line.lstrip().startswith("- 1/2") for line in lines)
+    assert " ".join(prose.split()) == f"{words} - {words} - {words}"
+
+
+def test_notes_are_the_items_below_each_heading(monkeypatch):
+    monkeypatch.setattr(
+        tables, "read_text", lambda _: "## a\n\n- one\n  two\n- three\n\n## b c\n- 4\n"
+    )
+    assert read_notes("notes") == {"a": ["one two", "three"], "b c": ["4"]}
 
 
 def test_records_are_written_as_they_are_and_nothing_for_none(tmp_path):

@@ -6,6 +6,7 @@ import csv
 import io
 import math
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -41,7 +42,8 @@ __all__ = [
 
 MISSED = "†"
 """Marks a printed number that ours does not reach."""
-QUICK = " A quick run: too little of everything to say anything."
+QUICK = "A quick run: too small to draw conclusions."
+_LINE_LENGTH = 100  # of prose in pages
 
 
 class Line(NamedTuple):
@@ -288,11 +290,41 @@ def bullets(notes: Iterable[str]) -> str:
 
 
 def fill_page(name: str, **parts: object) -> str:
-    """Return a page: a text file of the paper's experiments, its numbers and tables filled in."""
+    """Return a page: a text file of the paper's experiments with its numbers and tables filled in.
+
+    Prose is wrapped. Headings, tables and images stay as they are.
+    """
     text = read_text(name).format(
         **{key: part.strip("\n") if isinstance(part, str) else part for key, part in parts.items()}
     )
-    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+    return _wrap(re.sub(r"\n{3,}", "\n\n", text).strip()) + "\n"
+
+
+def _wrap(text: str) -> str:
+    """Wrap paragraphs and items of lists."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        is_prose = line != "" and not line.startswith(("#", "|", "!["))
+        is_item = re.match(r"- |\d+\. ", line)
+        if is_prose and not is_item and lines and lines[-1].startswith("\0"):
+            lines[-1] += f" {line.strip()}"
+        else:
+            lines.append(f"\0{line}" if is_prose else line)
+    return "\n".join(_fill(line[1:]) if line.startswith("\0") else line for line in lines)
+
+
+def _fill(paragraph: str) -> str:
+    """Wrap a paragraph. No line begins with an operator, which Markdown would take for a list."""
+    item = re.match(r"- |\d+\. ", paragraph)
+    joined = re.sub(r" (?=(?:[-+*=<>|/]+|\d+\.) )", "\0", paragraph)
+    wrapped = textwrap.fill(
+        joined,
+        _LINE_LENGTH,
+        subsequent_indent=" " * (item.end() if item else 0),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return wrapped.replace("\0", " ")
 
 
 def read_notes(name: str) -> dict[str, list[str]]:

@@ -75,5 +75,6 @@ def test_the_claim_of_the_paper_is_checked_where_both_models_are_there():
 def test_the_caption_says_what_was_measured(tmp_path):
     pytest.importorskip("matplotlib")
     text = EXPERIMENT.view([row(PEER, error=4.0)], EXPERIMENT.plan(), tmp_path)[0].read_text()
+    text = " ".join(text.split())
     assert "mean over 1 draw of wrong labels" in text
-    assert "softmax, ours, mean error of shaded and of other digits: 4.0 and 4.0" in text
+    assert "softmax, ours: mean error of shaded and of other digits 4.0 and 4.0" in text

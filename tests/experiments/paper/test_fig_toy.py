@@ -1,4 +1,5 @@
 import csv
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,17 +9,17 @@ from sorr.experiments import Measured, Plan, get_experiment, run
 from sorr.experiments.paper import fig_toy
 from sorr.experiments.paper.fig_toy import (
     CASES,
-    case_notes,
-    draw_boundaries,
+    draw_panel,
     gap_notes,
     legend_handles,
-    line_notes,
     rank_notes,
 )
-from sorr.experiments.paper.toy import AUTHORS, KINDS, MEASURES, toy_rows
+from sorr.experiments.paper.toy import AUTHORS, KINDS, LINE, MEASURES, toy_rows
 from tests.experiments.paper.fakes import row_of, rows_of
 
 EXPERIMENT = get_experiment("fig-toy")
+OUTLIERS = get_experiment("fig-toy-outliers")
+RUN = Path(__file__).parents[3] / "docs" / "reproduction"
 
 
 def cells_of(plan):
@@ -157,25 +158,18 @@ def test_equal_rows_give_equal_bytes_even_if_most_are_missing(tmp_path):
     assert b"A quick run" in first[0]
 
 
-FIG_TOY_OUTLIERS_EXPERIMENT = get_experiment("fig-toy-outliers")
-
-
 def test_all_six_cases_are_fitted_with_both_losses_by_four_models():
-    cells = [
-        cell
-        for task in FIG_TOY_OUTLIERS_EXPERIMENT.tasks(FIG_TOY_OUTLIERS_EXPERIMENT.plan())
-        for cell in task.cells
-    ]
+    cells = [cell for task in OUTLIERS.tasks(OUTLIERS.plan()) for cell in task.cells]
     assert len(set(cells)) == len(cells) == 2 * 6 * 2 * 4 * 10
     assert {cell.dataset for cell in cells} == {f"{case} outliers" for case in CASES}
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
 def test_as_many_losses_are_left_out_as_there_are_outliers(loss):
-    plan = FIG_TOY_OUTLIERS_EXPERIMENT.plan(("ours",), splits=1)
+    plan = OUTLIERS.plan(("ours",), splits=1)
     (task,) = [
         task
-        for task in FIG_TOY_OUTLIERS_EXPERIMENT.tasks(plan)
+        for task in OUTLIERS.tasks(plan)
         if (task.cells[0].dataset, task.cells[0].setting) == ("10 outliers", loss)
     ]
     found = {cell.model: one for cell, one in task.measure(task.cells)}
@@ -196,8 +190,8 @@ def test_as_many_losses_are_left_out_as_there_are_outliers(loss):
 def test_there_is_a_figure_for_each_protocol_and_a_page_with_every_model(tmp_path):
     pytest.importorskip("matplotlib", reason="figures are drawn with matplotlib")
     plan = Plan(splits=1, quick=True)
-    rows = rows_of(FIG_TOY_OUTLIERS_EXPERIMENT.tasks(plan))
-    paths = FIG_TOY_OUTLIERS_EXPERIMENT.view(rows, plan, tmp_path)
+    rows = rows_of(OUTLIERS.tasks(plan))
+    paths = OUTLIERS.view(rows, plan, tmp_path)
     assert [path.name for path in paths] == [
         "fig-toy-outliers.md",
         "fig-toy-outliers.csv",
@@ -209,15 +203,12 @@ def test_there_is_a_figure_for_each_protocol_and_a_page_with_every_model(tmp_pat
         assert f"{row['error_population']:.2f}" in page
 
 
-def test_equal_rows_give_equal_bytes_even_if_most_are_missing_in_fig_toy_outliers(tmp_path):
+def test_equal_rows_of_cases_give_equal_bytes_even_if_most_are_missing(tmp_path):
     pytest.importorskip("matplotlib", reason="figures are drawn with matplotlib")
     plan = Plan(("paper",), splits=2)
-    rows = rows_of(FIG_TOY_OUTLIERS_EXPERIMENT.tasks(plan))[3:20]
+    rows = rows_of(OUTLIERS.tasks(plan))[3:20]
     first, second = (
-        [
-            path.read_bytes()
-            for path in FIG_TOY_OUTLIERS_EXPERIMENT.view(rows, plan, tmp_path / name)
-        ]
+        [path.read_bytes() for path in OUTLIERS.view(rows, plan, tmp_path / name)]
         for name in ("first", "second")
     )
     assert first == second
@@ -243,7 +234,7 @@ def line(*theta):
     "theta", [(-1.0, -1.0, 3.0), (2.0, 0.0, -2.0), (0.0, 3.0, -3.0), (1.0, -1.0, 0.0)]
 )
 def test_a_line_runs_from_edge_to_edge_where_the_prediction_is_zero(ax, theta):
-    draw_boundaries(ax, toy_rows("balanced"), {"AoRR": line(*theta)})
+    draw_panel(ax, toy_rows("balanced"), {"AoRR": line(*theta)})
     (drawn,) = ax.get_lines()
     ends = np.column_stack(drawn.get_data())
     assert_allclose(ends @ theta[:2] + theta[2], 0, atol=1e-12)
@@ -255,19 +246,19 @@ def test_a_line_runs_from_edge_to_edge_where_the_prediction_is_zero(ax, theta):
 
 def test_models_without_a_line_in_the_panel_are_named(ax):
     lines = {"maximum": line(0.0, 0.0, 0.0), "average": line(0.1, 0.1, 5.0), "AT_k": line(1, 1, -3)}
-    draw_boundaries(ax, toy_rows("balanced"), lines)
+    draw_panel(ax, toy_rows("balanced"), lines)
     assert len(ax.get_lines()) == 1
     assert ax.texts[0].get_text() == "line far off: average\nno line: maximum"
 
 
 def test_a_line_that_was_not_measured_is_not_said_to_be_missing(ax):
-    draw_boundaries(ax, toy_rows("balanced"), {"AoRR": line(np.nan, np.nan, np.nan)})
+    draw_panel(ax, toy_rows("balanced"), {"AoRR": line(np.nan, np.nan, np.nan)})
     assert not ax.texts
 
 
 def test_outliers_are_crosses_and_no_row_is_drawn_twice(ax):
     toy = toy_rows("balanced", n_outliers=5)
-    draw_boundaries(ax, toy, {})
+    draw_panel(ax, toy, {})
     drawn = [points.get_offsets() for points in ax.collections]
     assert_array_equal(drawn[-1], toy.X[toy.outliers])
     assert sum(map(len, drawn)) == 200
@@ -298,33 +289,6 @@ def record(protocol, model, k, population=1.0, **values):
     }
 
 
-def test_models_without_a_line_are_counted_over_all_draws():
-    records = [
-        record("ours", "maximum", 1, constant=10),
-        record("ours", "maximum", 1, constant=7, loss="hinge"),
-        record("paper", "maximum", 1, constant=3),
-    ]
-    (note,) = line_notes(records)
-    assert note.endswith("of our fits in the table: maximum on 17 of 20.")
-
-
-def test_objectives_and_averages_are_compared_if_both_protocols_are_there():
-    ours = [
-        record("ours", "AoRR", 2, objective=0.02),
-        record("ours", "AoRR", 2, objective=0.04, dataset="imbalanced"),
-        record("ours", "average", 200, error_rows=0.5),
-    ]
-    paper = [
-        record("paper", "AoRR", 2, objective=0.69),
-        record("paper", "average", 200, error_rows=4.5),
-    ]
-    assert len(line_notes(ours)) == 1
-    _, objectives, averages = line_notes(ours + paper)
-    assert "is 0.0200 to 0.0400 (logistic) at its minimum, and 0.6900 (logistic) wh" in objectives
-    assert "on 0.5 % of rows" in averages
-    assert "on 4.5 % after" in averages
-
-
 def test_errors_of_equal_ranks_are_compared():
     records = [
         record("ours", "AoRR", 2, 0.1),
@@ -335,17 +299,9 @@ def test_errors_of_equal_ranks_are_compared():
         record("ours", "AT_k", 4, 0.25),
     ]
     (note,) = rank_notes(records)
-    assert "at 1 of 3 points of (e) to (h), the same at 1, and one that is higher by up" in note
-    assert "up to 0.05 at the others" in note
-    assert note.endswith("Over all k it is at most 0.30 %, that of AT_k at most 50.00 %.")
-
-
-def test_lines_are_said_to_be_chosen_by_accuracy_if_the_constant_model_is_no_worse():
-    ours = record("ours", "maximum", 1, constant=10)
-    above = record("paper", "maximum", 1, objective=0.6932, error_rows=0.4)
-    below = record("paper", "AT_k", 20, objective=0.4, error_rows=3.0)
-    assert "wrong on 0.4 % of rows" in line_notes([ours, above, below])[1]
-    assert len(line_notes([ours, below])) == 1
+    assert "lower mean error than AT_k at 1 of 3 points of (e) to (h), the same at 1, and" in note
+    assert "a higher one, by at most 0.05" in note
+    assert note.endswith("AoRR is at most 0.30 %, and that of AT_k at most 50.00 %.")
 
 
 def test_the_largest_gap_of_our_fits_is_told():
@@ -355,13 +311,74 @@ def test_the_largest_gap_of_our_fits_is_told():
         record("paper", "AT_k", 2, gap=float("nan")),
     ]
     (note,) = gap_notes(records)
-    assert "of at most 2e-05 of the objective" in note
+    assert "of at most 0.002 % of the objective" in note
+    assert "of less than 0.001 % of the objective" in gap_notes(records[1:])[0]
     assert gap_notes(records[2:]) == []
 
 
-def test_lines_that_do_not_change_with_the_number_of_outliers_are_told():
-    first, same = (record("ours", "AoRR", k, dataset=f"{k} outliers") for k in (2, 3))
-    other = record("ours", "AoRR", 4, dataset="4 outliers", intercept=3.1)
-    (note,) = case_notes([first, same])
-    assert "the same line on the first draw in all 2 cases" in note
-    assert case_notes([first, same, other]) == case_notes([first]) == []
+# -- What the fixed notes of both pages say, checked on the committed run --------------------------
+
+CONSTANT = {"logistic": np.log(2), "hinge": 1.0}
+MINIMUM = {"logistic": 0.04, "hinge": 0.002}
+
+
+def committed(name, **wanted):
+    """Return the committed records of the lines of a figure that have these values."""
+    with (RUN / f"{name}.csv").open(newline="") as file:
+        records = [
+            record
+            for record in csv.DictReader(file)
+            if name == "fig-toy-outliers" or record["k"] in ("1", "2", "200")
+        ]
+    found = [r for r in records if all(r[key] == value for key, value in wanted.items())]
+    assert found
+    return found
+
+
+FIGURES = pytest.mark.parametrize("name", ["fig-toy", "fig-toy-outliers"])
+
+
+@FIGURES
+@pytest.mark.parametrize("model", ["maximum", "AT_k"])
+def test_our_fits_without_a_line_have_the_objective_of_the_constant_model(name, model):
+    for found in committed(name, protocol="ours", model=model):
+        if found["constant"] == found["draws"]:
+            assert float(found["objective"]) == pytest.approx(CONSTANT[found["loss"]], rel=1e-6)
+
+
+@FIGURES
+@pytest.mark.parametrize("loss", CONSTANT)
+def test_the_loop_stays_near_the_constant_model_and_ours_reaches_the_minimum(name, loss):
+    first_rank = {"k": "2"} if name == "fig-toy" else {}
+    of_model = {"model": "AoRR", "loss": loss, **first_rank}
+    for found in committed(name, protocol="paper", **of_model):
+        assert 0.99 * CONSTANT[loss] < float(found["objective"]) < CONSTANT[loss]
+    for found in committed(name, protocol="ours", **of_model):
+        assert found["constant"] == "0"
+        assert float(found["objective"]) < MINIMUM[loss]
+
+
+@FIGURES
+@pytest.mark.parametrize("model", ["maximum", "AT_k"])
+def test_lines_of_the_loop_for_convex_losses_are_worse_than_the_constant_model(name, model):
+    first_rank = {"k": "2"} if name == "fig-toy" and model == "AT_k" else {}
+    for found in committed(name, protocol="paper", model=model, **first_rank):
+        assert float(found["objective"]) > CONSTANT[found["loss"]]
+
+
+@FIGURES
+@pytest.mark.parametrize("loss", CONSTANT)
+def test_the_loop_stops_before_the_minimum_of_the_average_loss(name, loss):
+    reached = [
+        [float(found["objective"]) for found in committed(name, model="average", **which)]
+        for which in ({"protocol": "ours", "loss": loss}, {"protocol": "paper", "loss": loss})
+    ]
+    assert all(ours < paper for ours, paper in zip(*reached, strict=True))
+
+
+@pytest.mark.parametrize("loss", CONSTANT)
+def test_the_line_does_not_change_with_the_number_of_outliers(loss):
+    cases = committed("fig-toy-outliers", protocol="ours", model="AoRR", loss=loss)
+    lines = np.array([[float(case[name]) for name in LINE] for case in cases])
+    assert len(lines) == len(CASES)
+    assert_allclose(lines, np.broadcast_to(lines[0], lines.shape), rtol=1e-3)

@@ -241,7 +241,7 @@ def test_lr_and_lsep_choose_among_the_powers_of_ten_of_the_text():
 
 
 @pytest.mark.digits
-def test_a_cell_has_the_same_numbers_whichever_others_are_measured_in_paper():
+def test_a_cell_of_the_paper_has_the_same_numbers_whichever_others_are_measured():
     cells = (cell("LR", 1), cell("tkml", 1), cell("tkml", 2))
     together = dict(measure_paper(cells))
     assert list(together) == list(cells)

@@ -149,7 +149,7 @@ def _notes(records: Sequence[Record]) -> Iterator[str]:
             for noise in sorted({record["noise"] for record in own})
         ]
         if means:
-            yield f"{look.label}, mean error of shaded and of other digits: {', '.join(means)}."
+            yield f"{look.label}: mean error of shaded and of other digits {', '.join(means)}."
 
 
 def _claim(records: Sequence[Record]) -> Iterator[str]:
@@ -163,9 +163,9 @@ def _claim(records: Sequence[Record]) -> Iterator[str]:
             claims.append(f"{', '.join(gaps)} with {noise} % wrong")
     if claims:
         yield (
-            "The paper says that tkml is better than SVM_alpha on 2, 3 and above all 5, and the "
-            "more so the more labels are wrong. Error of SVM_alpha minus that of tkml on these, by "
-            f"its protocol: {'; '.join(claims)}."
+            "The paper says that tkml is better than SVM_alpha on 2, 3 and above all 5, and that "
+            "the lead grows with the share of wrong labels. In its protocol, the error of "
+            f"SVM_alpha minus that of tkml on these digits is {'; '.join(claims)}."
         )
 
 

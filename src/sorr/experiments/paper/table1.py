@@ -55,19 +55,20 @@ def _lines(plan: Plan) -> Iterator[Line]:
 
 def _notes(records: Sequence[dict[str, Any]]) -> list[str]:
     """Return the gains over the average loss, and what is known about numbers not reached."""
-    notes = []
+    known = read_notes("table1-notes")
+    notes = known.pop("models")
     for model in ("AoRR", CONFIRMED):
         gains = [r["ours_minus_average"] for r in records if r["model"] == model]
         gains = [gain for gain in gains if not np.isnan(gain)]
         if gains:
             notes.append(
-                f"{model}, minus average, ours: {np.mean(gains):+.2f} on average over "
-                f"{len(gains)} cells, {max(gains):+.2f} at worst."
+                f"Ours, the error of *{model}* minus that of the average loss is "
+                f"{np.mean(gains):+.2f} points on average over {len(gains)} cells, and "
+                f"{max(gains):+.2f} at worst."
             )
     missed = {(r["model"], r["dataset"]) for r in records if r["reached"] is False}
     subjects = {*(model for model, _ in missed), *(f"{model} on {data}" for model, data in missed)}
     subjects |= {CONFIRMED} & {record["model"] for record in records}
-    known = read_notes("table1-notes")
     return notes + [note for subject in known if subject in subjects for note in known[subject]]
 
 

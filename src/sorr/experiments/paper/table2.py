@@ -97,8 +97,9 @@ def _released_gap(records: Sequence[dict[str, Any]]) -> list[str]:
     if not gaps:
         return []
     return [
-        f"The released loop does not give the printed tkml: {np.mean(gaps):+.2f} points on average "
-        f"over {len(gaps)} cells, from {min(gaps):+.2f} to {max(gaps):+.2f}."
+        "The released loop does not reproduce the printed tkml. The difference is "
+        f"{np.mean(gaps):+.2f} points on average over {len(gaps)} cells, from {min(gaps):+.2f} to "
+        f"{max(gaps):+.2f}."
     ]
 
 
@@ -122,7 +123,7 @@ def _out_of_reach(
     if not cells:
         return []
     return [
-        f"Printed, and reached by no model of ours, even if the best is picked after the fact: "
+        "Printed numbers that no model of ours reaches, even if the best one is picked afterwards: "
         f"{'; '.join(cells)}."
     ]
 
@@ -208,8 +209,8 @@ def _stronger_peer(records: Sequence[dict[str, Any]]) -> list[str]:
     if not gaps:
         return []
     return [
-        f"LR with its C chosen on validation rows is not what was printed: {', '.join(gaps)}. How "
-        "the printed one was fitted is not known; much of the printed lead of tkml is over that."
+        f"LR with C chosen on validation rows differs from the printed LR: {', '.join(gaps)}. We "
+        "do not know how the printed LR was fitted. It explains much of the printed lead of tkml."
     ]
 
 

@@ -240,7 +240,10 @@ def _gains(held: _Held) -> Iterator[str]:
         if (record := held.get((label_of(noise, 1), TRIMMED)))
     ]
     if gains:
-        yield f"Top-1 of {TRIMMED}, minus {PEER}: {', '.join(gains)} (aim: at least +2)."
+        yield (
+            f"Top-1 accuracy of *{TRIMMED}* minus that of {PEER}: {', '.join(gains)}. The aim was "
+            "at least +2."
+        )
 
 
 def _above_printed(held: _Held) -> Iterator[str]:
@@ -249,9 +252,9 @@ def _above_printed(held: _Held) -> Iterator[str]:
     if gaps:
         reached = sum(round(gap, 2) >= 0 for gap in gaps)
         yield (
-            f"{TRIMMED[0].upper()}{TRIMMED[1:]}, reaches the printed tkml in {reached} of "
-            f"{len(gaps)} cells of top-1 to top-5 (aim: all); the smallest difference is "
-            f"{min(gaps):+.2f}."
+            f"*{TRIMMED[0].upper()}{TRIMMED[1:]}* reaches the printed tkml in {reached} of "
+            f"{len(gaps)} cells of top-1 to top-5. The aim was all of them. The smallest "
+            f"difference is {min(gaps):+.2f}."
         )
 
 
@@ -262,7 +265,7 @@ def _peer_above_printed(held: _Held) -> Iterator[str]:
         for gap in _gaps_to_tkml(held, PEER, noise, (1,))
     ]
     if gaps:
-        yield f"Top-1 of plain {PEER}, minus the printed tkml: {', '.join(gaps)}."
+        yield f"Top-1 accuracy of plain {PEER} minus the printed tkml: {', '.join(gaps)}."
 
 
 def _gaps_to_tkml(held: _Held, model: str, noise: int, tops: Sequence[int]) -> Iterator[float]:
@@ -281,6 +284,6 @@ def _released(held: _Held) -> Iterator[str]:
         known = [gap for gap in gaps if not math.isnan(gap)]
         if known:
             yield (
-                f"By the paper's protocol, {model} is from {min(known):+.2f} to {max(known):+.2f} "
-                f"points off the printed {name}, over {len(known)} cells."
+                f"In the paper's protocol, *{model}* minus the printed {name} is {min(known):+.2f} "
+                f"to {max(known):+.2f} points over {len(known)} cells."
             )
