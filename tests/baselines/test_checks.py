@@ -5,7 +5,13 @@ import sklearn
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 
-from sorr.baselines import RobustMaxClassifier
+from sorr.baselines import (
+    BinaryRelevance,
+    MulticlassSVM,
+    PairwiseRanking,
+    RobustMaxClassifier,
+    TopKSVMClassifier,
+)
 
 pytestmark = [
     # The checks fit labels drawn at random and tiny separable blobs: these warnings are right.
@@ -18,14 +24,21 @@ pytestmark = [
 # rows and for repeated ones, which it shuffles.
 KNOWS_TWO_CLASSES = parse_version(sklearn.__version__) >= parse_version("1.7")
 HINGES = [RobustMaxClassifier(K=5.0, loss="hinge", norm=norm) for norm in ("l1", "l2")]
+LABEL_MODELS = [BinaryRelevance(), MulticlassSVM(), PairwiseRanking(), TopKSVMClassifier()]
 
 
-@parametrize_with_checks([RobustMaxClassifier()])
+@parametrize_with_checks([RobustMaxClassifier(), *LABEL_MODELS])
 def test_scikit_learn_finds_nothing_to_complain_about(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
-@parametrize_with_checks([RobustMaxClassifier(norm="l1"), *(HINGES if KNOWS_TWO_CLASSES else [])])
-def test_nor_with_other_losses_and_norms(estimator, check):
+@parametrize_with_checks(
+    [
+        RobustMaxClassifier(norm="l1"),
+        *(HINGES if KNOWS_TWO_CLASSES else []),
+        PairwiseRanking(outputs="linear"),
+    ]
+)
+def test_nor_with_other_losses_norms_and_outputs(estimator, check):
     check(estimator)

@@ -30,13 +30,13 @@ def search(best=None, **options):
 
 
 def lowest(**fixed):
-    """Return the error of the best cell with these parameters, found by looking at each."""
-    found = [
+    """Return the error of the best cell with these parameters, by looking at each."""
+    errors = [
         error
         for cell, error in zip(CELLS, ERROR, strict=True)
         if all(dict(zip("mkC", cell, strict=True))[name] == at for name, at in fixed.items())
     ]
-    return min(found)
+    return min(errors)
 
 
 def test_at_each_m_the_lowest_error_over_the_other_parameters_is_drawn():

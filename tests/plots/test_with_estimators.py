@@ -7,12 +7,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sorr import RankedRangeClassifier, RankedRangeRegressor
+from sorr import RankedRangeClassifier, RankedRangeClassifierCV, RankedRangeRegressor
 from sorr.baselines import RobustMaxClassifier
 from sorr.plots import (
     CalibrationDisplay,
     DecisionBoundaryDisplay,
     RankedLossDisplay,
+    TendencyDisplay,
     TraceDisplay,
 )
 
@@ -35,8 +36,8 @@ def test_the_panels_of_a_classifier_show_its_losses_and_its_cuts(model, rows):
     display = RankedLossDisplay.from_estimator(model, *rows)
     assert display.is_fit
     for i, curve in enumerate(display.curves):
-        here = rows[1] == model.classes_[i]
-        assert_array_equal(curve.losses, np.sort(model.losses_[here])[::-1])
+        members = rows[1] == model.classes_[i]
+        assert_array_equal(curve.losses, np.sort(model.losses_[members])[::-1])
         assert (curve.m, curve.k) == (model.m_[i], model.k_[i])
         assert curve.losses[int(curve.m) - 1] == model.thresholds_[i, 0]
         assert curve.losses[int(curve.k) - 1] == model.thresholds_[i, 1]
@@ -164,3 +165,27 @@ def test_a_model_that_is_not_fitted_is_refused(display, rows):
     given = () if display is TraceDisplay else rows
     with pytest.raises(NotFittedError):
         display.from_estimator(RankedRangeClassifier(), *given)
+
+
+def test_the_curve_of_a_search_is_the_lowest_error_of_its_results(rows):
+    grid = {"m": [0, 0.1, 0.2], "k": [0.5, None], "C": [1.0, 100.0]}
+    search = RankedRangeClassifierCV(grid, cv=2, random_state=0).fit(*rows)
+    results = search.cv_results_
+    error = results["mean_test_error"]
+    for name, places in (("m", [0, 0.1, 0.2]), ("k", [0.5, 1.0])):
+        display = TendencyDisplay.from_estimator(search, name)
+        column = list(results[f"param_{name}"])
+        wanted = [
+            min(e for e, cell in zip(error, column, strict=True) if cell == value)
+            for value in grid[name]
+        ]
+        assert_array_equal(display.line_.get_xydata(), np.column_stack([places, wanted]))
+        assert display.chosen[0] == search.best_params_[name]
+        assert display.average == min(
+            e
+            for e, m, k in zip(error, results["param_m"], results["param_k"], strict=True)
+            if m == 0 and k is None
+        )
+    assert RankedLossDisplay.from_estimator(search, *rows).is_fit
+    boundary = DecisionBoundaryDisplay.from_estimator(search, *rows, resolution=20)
+    assert len(boundary.left_out_.get_offsets()) == search.best_estimator_.outlier_mask_.sum()

@@ -182,15 +182,7 @@ class TendencyDisplay:
         """
         check_choice("parameter", parameter, tuple(_LABELS))
         curve = _read_results(results, parameter, dict(fixed or {}), best)
-        return cls(
-            curve.values,
-            curve.error,
-            spread=curve.spread,
-            parameter=parameter,
-            average=curve.average,
-            chosen=curve.chosen,
-            n_samples=n_samples,
-        )
+        return cls(**curve._asdict(), parameter=parameter, n_samples=n_samples)
 
     def plot(self, ax: Axes | None = None, *, band: bool = True) -> Self:
         """Draw the curve.
