@@ -42,9 +42,9 @@ def test_the_panels_of_a_classifier_show_its_losses_and_its_cuts(model, rows):
         assert curve.losses[int(curve.m) - 1] == model.thresholds_[i, 0]
         assert curve.losses[int(curve.k) - 1] == model.thresholds_[i, 1]
         inside = np.diff(np.clip(curve.edges, *curve.spans()["kept"]))
-        share = model.row_weights_[here] @ model.losses_[here]
-        n_here = np.sum(here) / len(here)
-        assert_allclose(inside @ curve.losses / (curve.k - curve.m) * n_here, share)
+        share = model.row_weights_[members] @ model.losses_[members]
+        share_of_rows = np.mean(members)
+        assert_allclose(inside @ curve.losses / (curve.k - curve.m) * share_of_rows, share)
 
 
 def test_new_rows_are_judged_by_the_outlier_score(model, rows):
