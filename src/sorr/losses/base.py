@@ -358,7 +358,7 @@ def weighted_sum(values: FloatArray, weights: FloatArray) -> float:
     return total
 
 
-# -- The four kinds of losses, by what their target is ---------------------------------------------
+# -- Four kinds of losses, by their target ---------------------------------------------------------
 
 
 class _OneOutput(Loss):

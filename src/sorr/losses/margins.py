@@ -149,8 +149,8 @@ class Margin(Hinged):
         return target.astype(np.uint8)
 
     def smoothed(self, width: float) -> Loss:
-        """Return the margin with its corners rounded."""
-        return SmoothMargin(width=width)
+        """Return the margin with its corners rounded, or the loss itself if it is smooth."""
+        return self if self.smooth else SmoothMargin(width=width)
 
     def _violation(self, y: Target, f: FloatArray) -> FloatArray:
         return 1 + (largest(f, (y & LOW) > 0) - smallest(f, (y & HIGH) > 0))
@@ -192,11 +192,6 @@ class SmoothMargin(Margin):
 
     def __post_init__(self) -> None:
         check_width(self, "width", self.width, "the margin itself is the limit of small width")
-
-    def smoothed(self, width: float) -> Loss:
-        """Return the loss as it is."""
-        del width
-        return self
 
     @property
     def temperature(self) -> float:

@@ -87,7 +87,7 @@ class TopKMultilabel(_TopK, _Chosen):
     Parameters
     ----------
     k : int, default=1
-        How many labels will be predicted, fewer than there are labels.
+        Number of labels that will be predicted. There must be more labels than that.
 
     References
     ----------
@@ -132,7 +132,7 @@ class TopKSubset(_TopK, _Chosen):
     Parameters
     ----------
     k : int, default=1
-        How many labels will be predicted, fewer than there are labels.
+        Number of labels that will be predicted. There must be more labels than that.
 
     Examples
     --------
@@ -201,7 +201,7 @@ class TopKSVM(_TopK):
     Parameters
     ----------
     k : int, default=1
-        How many labels will be predicted, fewer than there are labels.
+        Number of labels that will be predicted. There must be more labels than that.
 
     References
     ----------
@@ -306,7 +306,7 @@ class LogSumExpPairwise(MultilabelLoss):
 
     @staticmethod
     def _log_sum_and_shares(y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return q, and p on the false labels beside r on the true ones."""
+        """Return q, and an array with p for the false labels and r for the true ones."""
         high, low = largest(f, ~y), smallest(f, y)
         # Relative to the extremes nothing overflows, and no digits are lost.
         terms = np.exp(np.where(y, low[:, None] - f, f - high[:, None]))

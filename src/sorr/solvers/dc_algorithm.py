@@ -163,7 +163,7 @@ def dca(
         step = partial(_stochastic_step, record, n_inner, size, step_length, rng)
     n_outer = n_outer if outer_steps is None else as_count("outer_steps", outer_steps)
     status = Status.ITERATION_LIMIT
-    with np.errstate(over="ignore", invalid="ignore"):  # divergence raises an error of its own
+    with np.errstate(over="ignore", invalid="ignore"):  # divergence raises an error
         for _ in range(n_outer):
             step()
             if record.change <= tol:
