@@ -25,8 +25,8 @@ class Problem(NamedTuple):
     y: Any
     loss: str
     options: dict[str, Any]
-    here: Any
-    there: Any
+    start: Any
+    end: Any
 
     def objective(self, **changes: Any) -> RankedRangeObjective:
         return RankedRangeObjective(
@@ -74,8 +74,8 @@ def tied(draw, losses=CONVEX, max_rows=12):
         k = draw(st.integers(1, quarters))
         options["m"] = Mass(draw(st.integers(0, k - 1)) / 4)
         options["k"] = Mass(k / 4)
-    here, there = parameters(loss, d, random), parameters(loss, d, random)
-    return Problem(X, target(loss, n, random), loss, options, here, there)
+    start, end = parameters(loss, d, random), parameters(loss, d, random)
+    return Problem(X, target(loss, n, random), loss, options, start, end)
 
 
 def generic(loss="logistic", n=60, d=3, seed=0, **options):
@@ -85,11 +85,11 @@ def generic(loss="logistic", n=60, d=3, seed=0, **options):
     if loss in SEVERAL_OUTPUTS:
         options.setdefault("n_outputs", N_OUTPUTS)
     shape = (d + 1,) if loss in ONE_OUTPUT else (d + 1, N_OUTPUTS)
-    here, there = random.standard_normal((2, *shape))
+    start, end = random.standard_normal((2, *shape))
     y = target(loss, n, random)
     if loss in ("squared", "absolute"):
         y = y + random.standard_normal(n)
-    return Problem(X, y, loss, options, here, there)
+    return Problem(X, y, loss, options, start, end)
 
 
 def plain_losses(problem, theta):

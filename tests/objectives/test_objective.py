@@ -41,7 +41,7 @@ def slope_by_differences(function, theta, step=1e-6):
 @each_loss
 def test_without_weights_and_groups_the_value_is_a_slice_of_the_sorted_losses(loss):
     problem = generic(loss, m=6, k=40, C=2.0)
-    objective, theta = problem.objective(), problem.here
+    objective, theta = problem.objective(), problem.start
     losses = objective.loss.value(objective.y, problem.X @ theta[:-1] + theta[-1])
     expected = np.sort(losses)[::-1][6:40].mean() + np.sum(theta[:-1] ** 2) / 4
     assert_allclose(objective.value(theta), expected, rtol=1e-13)
@@ -49,14 +49,14 @@ def test_without_weights_and_groups_the_value_is_a_slice_of_the_sorted_losses(lo
 
 @given(tied())
 def test_the_value_is_that_of_segments_laid_end_to_end_in_each_group(problem):
-    for theta in (problem.here, problem.there):
+    for theta in (problem.start, problem.end):
         expected = plain_value(problem, theta)
         assert_allclose(problem.objective().value(theta), expected, rtol=1e-11, atol=1e-12)
 
 
 @given(tied())
 def test_the_value_is_the_shares_times_the_losses_plus_the_ridge(problem):
-    objective, theta = problem.objective(), problem.here
+    objective, theta = problem.objective(), problem.start
     raw = objective.raw_prediction(theta)
     shares = objective.shares(raw)
     product = shares @ objective.losses(raw) + objective.ridge(theta)
@@ -70,7 +70,7 @@ def test_at_a_complete_tie_all_rows_share_equally(loss):
     problem = generic(loss, n=12, m=3, k=7)
     y = np.ones_like(problem.y)
     objective = RankedRangeObjective(problem.X, y, loss, **problem.options)
-    theta = np.zeros_like(problem.here)
+    theta = np.zeros_like(problem.start)
     assert_allclose(objective.shares(objective.raw_prediction(theta)), 1 / 12)
 
 
@@ -109,21 +109,21 @@ def test_a_row_of_weight_two_is_two_rows(problem, data):
         copied["groups"] = np.repeat(options["groups"], weight)
     X, y = np.repeat(problem.X, weight, axis=0), np.repeat(problem.y, weight, axis=0)
     copies = RankedRangeObjective(X, y, problem.loss, **copied)
-    for theta in (problem.here, problem.there):
+    for theta in (problem.start, problem.end):
         value, slope = one.value_and_subgradient(theta)
         expected_value, expected_slope = copies.value_and_subgradient(theta)
         assert_allclose(value, expected_value, rtol=1e-11, atol=1e-12)
         assert_allclose(slope, expected_slope, rtol=1e-11, atol=1e-11)
-    trimmed = one.trimmed(one.raw_prediction(problem.here))
-    expected = copies.trimmed(copies.raw_prediction(problem.here))
-    for theta in (problem.here, problem.there):
+    trimmed = one.trimmed(one.raw_prediction(problem.start))
+    expected = copies.trimmed(copies.raw_prediction(problem.start))
+    for theta in (problem.start, problem.end):
         assert_allclose(trimmed.value(theta), expected.value(theta), rtol=1e-11, atol=1e-12)
 
 
 def test_the_scale_of_the_weights_is_that_of_the_ranks():
     problem = generic(m=0.2, k=0.7, sample_weight=np.random.default_rng(0).random(60))
     double = problem.objective(sample_weight=7 * problem.options["sample_weight"])
-    assert_allclose(double.value(problem.here), problem.objective().value(problem.here))
+    assert_allclose(double.value(problem.start), problem.objective().value(problem.start))
 
 
 # -- groups -------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ def test_groups_add_up_by_their_share_of_the_rows(loss):
     labels = np.array(["few"] * 12 + ["many"] * 48)
     m, k = {"few": 2, "many": 5}, {"few": 9, "many": None}
     problem = generic(loss, m=m, k=k, groups=labels, C=np.inf)
-    value, slope = problem.objective().value_and_subgradient(problem.here)
+    value, slope = problem.objective().value_and_subgradient(problem.start)
     parts = []
     for label in ("few", "many"):
         rows = labels == label
@@ -147,7 +147,7 @@ def test_groups_add_up_by_their_share_of_the_rows(loss):
             C=np.inf,
             n_outputs=problem.options.get("n_outputs"),
         )
-        parts.append((rows.mean(), *part.value_and_subgradient(problem.here)))
+        parts.append((rows.mean(), *part.value_and_subgradient(problem.start)))
     assert_allclose(value, sum(share * part for share, part, _ in parts), rtol=1e-12)
     assert_allclose(slope, sum(share * part for share, _, part in parts), rtol=1e-10)
 
@@ -162,12 +162,12 @@ def test_sparse_rows_give_what_dense_ones_give(loss, options, form):
     problem = generic(loss, **options)
     X = np.where(np.abs(problem.X) > 0.5, problem.X, 0)
     dense, thin = problem.objective(X=X), problem.objective(X=form(X))
-    for theta in (problem.here, problem.there):
+    for theta in (problem.start, problem.end):
         value, slope = thin.value_and_subgradient(theta)
         assert_allclose(value, dense.value(theta), rtol=1e-12)
         assert_allclose(slope, dense.value_and_subgradient(theta)[1], rtol=1e-9, atol=1e-12)
     if dense.loss.has_curvature:
-        raw = dense.raw_prediction(problem.here)
+        raw = dense.raw_prediction(problem.start)
         assert_allclose(thin.curvature_at(raw), dense.curvature_at(raw), rtol=1e-9, atol=1e-12)
 
 
@@ -178,7 +178,7 @@ def test_single_precision_is_close(loss, options, form):
     problem = generic(loss, **options)
     X = problem.X.astype(np.float32)
     narrow, wide = problem.objective(X=form(X)), problem.objective(X=X.astype(np.float64))
-    theta = problem.here
+    theta = problem.start
     assert narrow.design.dtype == np.float32
     value, slope = narrow.value_and_subgradient(theta)
     assert_allclose(value, wide.value(theta), rtol=1e-12)
@@ -224,7 +224,7 @@ def test_the_subgradient_matches_central_differences_where_nothing_is_tied(
 ):
     problem = generic(loss, **options, C=3.0)
     objective = problem.objective(fit_intercept=intercept)
-    theta = problem.here[: objective.shape[0]]
+    theta = problem.start[: objective.shape[0]]
     value, slope = objective.value_and_subgradient(theta)
     assert_allclose(value, objective.value(theta), rtol=1e-14)
     expected = slope_by_differences(objective.value, theta)
@@ -238,22 +238,22 @@ def test_at_ties_the_slope_is_the_mean_over_all_tie_breaks(problem):
     n = len(problem.X)
     m, k = n // 3, max(n // 3 + 1, n - 1)
     objective = RankedRangeObjective(problem.X, problem.y, problem.loss, m=m, k=k, **options)
-    raw = objective.raw_prediction(problem.here)
+    raw = objective.raw_prediction(problem.start)
     order = objective.loss.order(objective.y, raw)
     weights = weights_by_tie_breaks(order.tolist(), m, k) / (k - m)
     gradient = objective.loss.gradient(objective.y, raw)
     rows = np.column_stack([problem.X, np.ones(n)])
     expected = rows.T @ (gradient * (weights if gradient.ndim == 1 else weights[:, None]))
-    expected[:-1] += problem.here[:-1] / options["C"]
-    assert_allclose(objective.subgradient_at(raw, problem.here), expected, atol=1e-12)
+    expected[:-1] += problem.start[:-1] / options["C"]
+    assert_allclose(objective.subgradient_at(raw, problem.start), expected, atol=1e-12)
 
 
 @given(tied())
 def test_both_parts_lie_above_their_tangents(problem):
     for part in problem.objective().convex_parts():
-        value, slope = part.value_and_subgradient(problem.here)
-        tangent = value + np.vdot(slope, problem.there - problem.here)
-        assert part.value(problem.there) >= tangent - 1e-10 * max(1, abs(tangent))
+        value, slope = part.value_and_subgradient(problem.start)
+        tangent = value + np.vdot(slope, problem.end - problem.start)
+        assert part.value(problem.end) >= tangent - 1e-10 * max(1, abs(tangent))
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared", "softmax", "lsep", Huber(), "hinge"])
@@ -265,7 +265,7 @@ def test_the_curvature_matches_differences_of_the_slope(loss, options):
     if not objective.loss.has_curvature:
         objective = objective.smoothed(0.3)
         assert objective.loss == SmoothHinge(0.3)
-    theta = problem.here
+    theta = problem.start
     curvature = objective.curvature_at(objective.raw_prediction(theta))
     for i in range(theta.size):
         shift = np.zeros(theta.size)
@@ -306,7 +306,7 @@ def test_an_infinite_c_leaves_the_ridge_out_and_another_one_can_be_had():
 @given(tied())
 def test_what_is_dropped_is_the_second_part_without_its_scale(problem):
     objective = problem.objective()
-    raw = objective.raw_prediction(problem.here)
+    raw = objective.raw_prediction(problem.start)
     dropped, shares = objective.dropped(raw), objective.convex_parts()[1].shares(raw)
     for group in objective.groups:
         assert_allclose(dropped[group.rows] * group.scale, shares[group.rows], atol=1e-12)
@@ -315,7 +315,7 @@ def test_what_is_dropped_is_the_second_part_without_its_scale(problem):
 
 @given(tied())
 def test_the_two_convex_parts_differ_by_the_objective(problem):
-    objective, theta = problem.objective(), problem.here
+    objective, theta = problem.objective(), problem.start
     first, second = objective.convex_parts()
     difference = first.value(theta) - second.value(theta)
     assert_allclose(difference, objective.value(theta), rtol=1e-9, atol=1e-10)
@@ -330,7 +330,7 @@ def test_the_two_convex_parts_differ_by_the_objective(problem):
 def test_without_rows_dropped_the_second_part_is_zero(loss):
     objective = generic(loss, k=40).objective()
     second = objective.convex_parts()[1]
-    value, slope = second.value_and_subgradient(generic(loss).here)
+    value, slope = second.value_and_subgradient(generic(loss).start)
     assert objective.is_convex
     assert value == 0
     assert_array_equal(slope, 0)
@@ -340,8 +340,8 @@ def test_without_rows_dropped_the_second_part_is_zero(loss):
 @given(tied())
 @settings(max_examples=examples(200))
 def test_trimming_is_a_tighter_majoriser_than_the_linearisation_of_the_paper(problem):
-    objective, here, there = problem.objective(), problem.here, problem.there
-    raw = objective.raw_prediction(here)
+    objective, start, end = problem.objective(), problem.start, problem.end
+    raw = objective.raw_prediction(start)
     trimmed = objective.trimmed(raw)
     first = objective.convex_parts()[0]
     dropped = objective.groups.masses - trimmed.groups.masses
@@ -354,33 +354,33 @@ def test_trimming_is_a_tighter_majoriser_than_the_linearisation_of_the_paper(pro
         return first.value(theta) - dropped @ objective.losses(objective.raw_prediction(theta))
 
     def linearised(theta):
-        return first.value(theta) - dropped @ losses - np.vdot(theta_hat, theta - here)
+        return first.value(theta) - dropped @ losses - np.vdot(theta_hat, theta - start)
 
-    chain = [objective.value(there), trimmed.value(there), halfway(there), linearised(there)]
+    chain = [objective.value(end), trimmed.value(end), halfway(end), linearised(end)]
     assert np.all(np.diff(chain) >= -1e-9 * max(1, abs(chain[-1])))
-    touching = [trimmed.value(here), halfway(here), linearised(here)]
-    assert_allclose(touching, objective.value(here), rtol=1e-9, atol=1e-10)
+    touching = [trimmed.value(start), halfway(start), linearised(start)]
+    assert_allclose(touching, objective.value(start), rtol=1e-9, atol=1e-10)
     assert trimmed.is_convex
 
 
 @given(tied())
 def test_with_ties_shared_the_linearisation_of_the_paper_is_a_majoriser_too(problem):
-    objective, here, there = problem.objective(), problem.here, problem.there
+    objective, start, end = problem.objective(), problem.start, problem.end
     first, second = objective.convex_parts()
-    value, theta_hat = second.value_and_subgradient(here)
-    majoriser = first.value(there) - value - np.vdot(theta_hat, there - here)
-    assert majoriser >= objective.value(there) - 1e-9 * max(1, abs(majoriser))
+    value, theta_hat = second.value_and_subgradient(start)
+    majoriser = first.value(end) - value - np.vdot(theta_hat, end - start)
+    assert majoriser >= objective.value(end) - 1e-9 * max(1, abs(majoriser))
 
 
 @each_loss
 def test_the_chain_is_strict_somewhere_or_it_would_say_nothing(loss):
     problem = generic(loss, m=10, k=30)
-    objective, here, there = problem.objective(), problem.here, problem.there
+    objective, start, end = problem.objective(), problem.start, problem.end
     first, second = objective.convex_parts()
-    value, theta_hat = second.value_and_subgradient(here)
-    linearised = first.value(there) - value - np.vdot(theta_hat, there - here)
-    trimmed = objective.trimmed(objective.raw_prediction(here)).value(there)
-    assert objective.value(there) < trimmed - 1e-3
+    value, theta_hat = second.value_and_subgradient(start)
+    linearised = first.value(end) - value - np.vdot(theta_hat, end - start)
+    trimmed = objective.trimmed(objective.raw_prediction(start)).value(end)
+    assert objective.value(end) < trimmed - 1e-3
     assert trimmed < linearised - 1e-3
 
 
@@ -390,10 +390,10 @@ def test_rows_can_be_taken_and_ranked_otherwise():
     rows = np.arange(10, 30)
     part = objective.take(rows, Groups.of(20, 2, 15))
     expected = RankedRangeObjective(problem.X[rows], problem.y[rows], "softmax", m=2, k=15)
-    assert_allclose(part.value(problem.here), expected.value(problem.here))
+    assert_allclose(part.value(problem.start), expected.value(problem.start))
     other = objective.with_groups(Groups.of(60, 0, 7))
-    assert_allclose(other.value(problem.here), problem.objective(m=0, k=7).value(problem.here))
-    assert_allclose(objective.value(problem.here), problem.objective().value(problem.here))
+    assert_allclose(other.value(problem.start), problem.objective(m=0, k=7).value(problem.start))
+    assert_allclose(objective.value(problem.start), problem.objective().value(problem.start))
 
 
 def test_an_objective_is_frozen():
@@ -493,11 +493,11 @@ def test_the_minimum_of_softmax_and_of_squared_losses_follow_the_same_convention
 
 def test_evaluating_leaves_the_arguments_untouched():
     problem = generic("logistic", m=5, k=50, sample_weight=np.ones(60))
-    copies = problem.X.copy(), problem.y.copy(), problem.here.copy()
+    copies = problem.X.copy(), problem.y.copy(), problem.start.copy()
     objective = problem.objective()
-    objective.value_and_subgradient(problem.here)
-    objective.trimmed(objective.raw_prediction(problem.here)).value(problem.here)
-    for array, copy in zip((problem.X, problem.y, problem.here), copies, strict=True):
+    objective.value_and_subgradient(problem.start)
+    objective.trimmed(objective.raw_prediction(problem.start)).value(problem.start)
+    for array, copy in zip((problem.X, problem.y, problem.start), copies, strict=True):
         assert_array_equal(array, copy)
     assert_array_equal(problem.options["sample_weight"], 1)
 

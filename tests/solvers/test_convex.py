@@ -112,10 +112,10 @@ def test_bands_of_many_rows_find_the_minimum_of_all_rows_at_once(loss, monkeypat
     objective = RankedRangeObjective(X, y, loss, k=600, C=1e3)
     banded = topsum(objective)
     monkeypatch.setattr("sorr.solvers.convex._MAX_ROWS_AT_ONCE", 10_000)
-    whole = topsum(objective)
+    at_once = topsum(objective)
     assert banded.gap <= 1e-6
     assert len(banded.trace) <= 4  # the model of the other rows is right
-    assert abs(banded.objective - whole.objective) <= 2e-6 * whole.objective
+    assert abs(banded.objective - at_once.objective) <= 2e-6 * at_once.objective
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])

@@ -105,9 +105,9 @@ def test_curvature_in_parts_is_that_of_all_rows(monkeypatch):
     X, Y = rng.normal(size=(90, 3)), rng.random((90, 5)) < 0.4
     objective = RankedRangeObjective(X, Y, LogSumExpPairwise(), C=1.0)
     point = evaluate(objective, rng.normal(size=objective.shape))
-    whole = _diagonal_size(objective, point)
+    at_once = _diagonal_size(objective, point)
     monkeypatch.setattr("sorr.solvers.descent._MAX_CURVATURES", 200)
-    np.testing.assert_allclose(_diagonal_size(objective, point), whole, rtol=1e-12)
+    np.testing.assert_allclose(_diagonal_size(objective, point), at_once, rtol=1e-12)
 
 
 # -- limited-memory BFGS --------------------------------------------------------------------------

@@ -41,9 +41,9 @@ def test_the_default_reaches_the_enumerated_minimum_of_tiny_problems(part):
     for seed in range(25 * part, 25 * part + 25):
         objective = tiny(seed)
         referee = exhaustive(objective, tol=1e-5)
-        found = trim(objective, random_state=seed)
-        assert found.objective >= referee.objective * (1 - referee.gap) - 1e-9
-        hits += found.objective <= referee.objective * (1 + 1e-4) + 1e-9
+        solution = trim(objective, random_state=seed)
+        assert solution.objective >= referee.objective * (1 - referee.gap) - 1e-9
+        hits += solution.objective <= referee.objective * (1 + 1e-4) + 1e-9
     assert hits >= 25 - (part % 4 != 0)  # six misses in all
 
 
@@ -63,7 +63,7 @@ def test_a_constant_model_is_called_one():
     assert referee.gap <= 1e-6
 
 
-def test_an_absurd_target_is_dropped():
+def test_an_huge_target_is_dropped():
     X, y = with_sentinels(12)
     referee = exhaustive(RankedRangeObjective(X, y, "squared", m=1, C=1e6))
     assert referee.status is Status.OPTIMAL

@@ -304,13 +304,13 @@ def test_an_annealed_point_above_the_start_is_not_taken(monkeypatch):
     never_rises(solution)
 
 
-# -- absurd targets -----------------------------------------------------------------------------
+# -- huge targets --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("loss", ["squared", "absolute", "huber"])
 @pytest.mark.parametrize("size", [sys.float_info.max, 1.5e154, 1e149])
 @pytest.mark.parametrize("options", [{}, {"n_starts": 1}, {"certify": False}], ids=str)
-def test_an_absurd_target_is_dropped_like_any_outlier(loss, size, options):
+def test_an_huge_target_is_dropped_like_any_outlier(loss, size, options):
     X, y = with_sentinels(size=size)
     objective = RankedRangeObjective(X, y, loss, m=10, C=1e6)
     solution = trim(objective, random_state=0, **options)
@@ -321,7 +321,7 @@ def test_an_absurd_target_is_dropped_like_any_outlier(loss, size, options):
     np.testing.assert_allclose(solution.coef, [1, 2, 3], rtol=1e-3)
 
 
-def test_several_absurd_targets_are_dropped_up_to_the_last():
+def test_several_huge_targets_are_dropped_up_to_the_last():
     X, y = with_sentinels(number=10)
     solution = trim(RankedRangeObjective(X, y, "squared", m=10, k=150, C=1e6), random_state=0)
     assert solution.status is Status.CERTIFIED
@@ -329,7 +329,7 @@ def test_several_absurd_targets_are_dropped_up_to_the_last():
 
 
 @pytest.mark.parametrize("m", [0, 4])
-def test_an_absurd_target_that_counts_leaves_nothing_certified(m):
+def test_an_huge_target_that_counts_leaves_nothing_certified(m):
     X, y = with_sentinels(number=5)
     solution = trim(RankedRangeObjective(X, y, "squared", m=m, C=1e6), random_state=0)
     assert solution.status is Status.UNCERTIFIED
