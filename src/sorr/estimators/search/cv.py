@@ -290,6 +290,21 @@ class RankedRangeClassifierCV(ClassifierMixin, _Search):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy: the share of rows whose label is predicted.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        return float(super().score(X, y, sample_weight))
+
     def decision_function(self, X: Any) -> FloatArray:
         """Return the raw predictions of the best estimator.
 
@@ -411,6 +426,21 @@ class RankedRangeRegressorCV(RegressorMixin, _Search):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the coefficient of determination on all rows. Outliers weigh heavily in it.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        return float(super().score(X, y, sample_weight))
 
 
 # -- The best point that is not a constant model ---------------------------------------------------
