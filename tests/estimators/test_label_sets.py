@@ -169,8 +169,8 @@ def test_all_rows_are_taken_by_default():
     assert labels.take(None) is labels
 
 
-def test_one_class_in_the_rows_that_count_is_refused():
-    with pytest.raises(ValueError, match="the class 'a' only in the rows that count"):
+def test_a_single_class_in_rows_of_positive_weight_is_refused():
+    with pytest.raises(ValueError, match="only the class 'a' in rows of positive weight"):
         labels_of(["a", "b", "a"]).take(np.array([0, 2]))
 
 
@@ -194,9 +194,9 @@ def test_classes_of_new_rows_find_their_columns():
         (["a", "z"], "multiclass", "'z', which is not a class of the fit; needed classes among"),
         (INDICATOR, "multiclass", "the fit was given one class for each row"),
         (sparse.csr_array(INDICATOR), "multiclass", "the fit was given one class for each row"),
-        (["a", "b"], "indicator", r"shape \(2,\), and the fit was given an indicator"),
-        (INDICATOR[:, :2], "indicator", "2 columns, and the fit had 3 labels"),
-        (sparse.csr_array(INDICATOR[:, :2]), "sparse", "2 columns, and the fit had 3 labels"),
+        (["a", "b"], "indicator", r"shape \(2,\), but the fit was given an indicator"),
+        (INDICATOR[:, :2], "indicator", "2 columns, but the fit had 3 labels"),
+        (sparse.csr_array(INDICATOR[:, :2]), "sparse", "2 columns, but the fit had 3 labels"),
         (2 * INDICATOR, "indicator", "holds 2; needed 0 and 1"),
     ],
 )

@@ -196,7 +196,8 @@ def test_rows_in_parts_are_the_rows_as_a_whole(monkeypatch):
     X, Y = labelled()
     model = LabelSetClassifier(k=3).fit(X, Y)
     whole = model.predict(X), model.predict_set_proba(X)
-    monkeypatch.setattr(set_softmax, "_CHUNK", 50)
+    for limit in ("_MAX_PROBABILITIES", "_MAX_CHANCES"):
+        monkeypatch.setattr(set_softmax, limit, 50)
     np.testing.assert_array_equal(model.predict(X), whole[0])
     np.testing.assert_allclose(model.predict_set_proba(X), whole[1], atol=1e-12)
 
@@ -283,7 +284,7 @@ def test_parameters_that_make_no_sense_are_refused(parameters, error, match):
         LabelSetClassifier(**parameters).fit(X, Y)
 
 
-# -- The softmax over label sets: gradients by differences, minima by others, certified gaps -------
+# -- The objective: gradients by differences, minima by other solvers, certified gaps --------------
 
 
 def problem(n=60, d=4, n_labels=5, seed=0, C=3.0, weighted=True, form=np.asarray, shift=0.0):
@@ -340,7 +341,7 @@ def test_the_gradient_is_that_of_differences(form):
 
 @pytest.mark.parametrize("n_features", [1000, 3])
 def test_dense_and_sparse_rows_have_the_same_minimum(n_features, monkeypatch):
-    monkeypatch.setattr(set_softmax, "_MOST_FEATURES", n_features)
+    monkeypatch.setattr(set_softmax, "_MAX_CORRELATED_FEATURES", n_features)
     dense, _ = problem()
     thin, _ = problem(form=sparse.csr_array)
     coef, offset = point(dense)
@@ -351,10 +352,10 @@ def test_dense_and_sparse_rows_have_the_same_minimum(n_features, monkeypatch):
     np.testing.assert_allclose(minimum(dense).coef, minimum(thin).coef, atol=1e-5)
 
 
-def test_rows_in_parts_are_the_rows_as_a_whole_in_set_objective(monkeypatch):
+def test_the_objective_of_rows_in_parts_is_that_of_all_rows(monkeypatch):
     objective, _ = problem()
     whole = objective.value_and_gradient(*point(objective))
-    monkeypatch.setattr(set_softmax, "_CHUNK", 100)
+    monkeypatch.setattr(set_softmax, "_MAX_CACHED_PROBABILITIES", 100)
     for one, other in zip(whole, objective.value_and_gradient(*point(objective)), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
 
@@ -420,7 +421,7 @@ def test_distinct_sets_are_those_of_a_slow_loop(n_labels):
     assert len(sets) == len({tuple(row) for row in Y.tolist()})
 
 
-# -- The k labels that are most likely right, against a comparison of all of them by loops ---------
+# -- The decision, against a comparison of all sets by loops ---------------------------------------
 
 
 @st.composite
@@ -488,11 +489,11 @@ def test_chances_are_those_of_a_slow_loop(problem):
 
 @given(problems())
 @settings(deadline=None)
-def test_rows_in_parts_are_the_rows_as_a_whole_in_set_decision(problem):
+def test_the_decision_for_rows_in_parts_is_that_for_all_rows(problem):
     sets, share, k = problem
     whole = SetDecision(sets, k)(share)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(set_softmax, "_CHUNK", 1)
+        patch.setattr(set_softmax, "_MAX_CHANCES", 1)
         np.testing.assert_array_equal(SetDecision(sets, k)(share), whole)
 
 
@@ -501,7 +502,7 @@ def test_a_single_label_is_found_by_exchange_as_well(problem):
     sets, share, _ = problem
     exact = SetDecision(sets, 1)(share)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(set_softmax, "_MOST_PAIRS", 0)
+        patch.setattr(set_softmax, "_MAX_CANDIDATE_PAIRS", 0)
         search = SetDecision(sets, 1)
         assert not search.is_exact
         found = search(share)
@@ -517,7 +518,7 @@ def test_exchange_comes_close_to_the_best_and_below_no_simple_choice(k, monkeypa
         sets, share = many_labels(seed)
         exact = chance(share, sets, SetDecision(sets, k)(share))
         with monkeypatch.context() as patch:
-            patch.setattr(set_softmax, "_MOST_PAIRS", 0)
+            patch.setattr(set_softmax, "_MAX_CANDIDATE_PAIRS", 0)
             chosen = SetDecision(sets, k)(share)
         assert (chosen.sum(axis=1) == k).all()
         found = chance(share, sets, chosen)

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sorr import TopKMultilabelClassifier
 from sorr._checks import as_label_count
 from sorr.estimators import NotConvergedWarning, TopKLinear, logistic_scores
-from sorr.estimators.topk import LabelScores, standardised_sum
+from sorr.estimators.topk import LabelScores, add_standardised
 from sorr.losses import MultilabelHinge, TopKMultilabel, TopKSubset
 from sorr.metrics import topk_multilabel_accuracy
 from sorr.objectives import RankedRangeObjective
@@ -410,8 +410,8 @@ def test_weights_count_in_the_logistic_part_too(data):
     copies = X.repeat(weight, axis=0), Y.repeat(weight, axis=0)
     by_copies = logistic_scores(*copies, C=10.0)
     assert_allclose(by_weight.coef, by_copies.coef, atol=1e-5)
-    both = standardised_sum([ranked, by_weight], X, weight)
-    same = standardised_sum([ranked, by_copies], copies[0])
+    both = add_standardised([ranked, by_weight], X, weight)
+    same = add_standardised([ranked, by_copies], copies[0])
     assert_allclose(both.coef, same.coef, atol=1e-5)
 
 
@@ -419,7 +419,7 @@ def test_scores_that_are_all_the_same_add_nothing(data):
     X, Y = data
     logistic = logistic_scores(X, Y, C=10.0)
     constant = LabelScores(np.zeros((4, 5)), np.full(5, 7.0))
-    alone, both = (standardised_sum(p, X) for p in ([logistic], [constant, logistic]))
+    alone, both = (add_standardised(p, X) for p in ([logistic], [constant, logistic]))
     assert_array_equal(both.coef, alone.coef)
     assert_array_equal(both.intercept, alone.intercept)
 
@@ -634,7 +634,7 @@ def test_a_grid_search_in_a_pipeline_chooses_the_ridge(data):
         ({"C": 0}, ValueError, "^C=0 is not positive"),
         ({"certify": 1}, TypeError, "certify=1 is not a bool"),
         ({"C": -1.0}, ValueError, "C=-1.0 is not positive"),
-        ({"C_logistic": 0}, ValueError, "C_logistic, here C: C=0 is not positive"),
+        ({"C_logistic": 0}, ValueError, "C_logistic=0 is not positive"),
         ({"m_samples": 90}, ValueError, "m_samples and k_samples, here m and k: "),
         ({"m_samples": 0.0}, ValueError, "m_samples and k_samples, here m and k: m=0.0"),
         ({"m_samples": {0: 1}}, TypeError, "m_samples and k_samples, here m and k: m={0: 1}"),

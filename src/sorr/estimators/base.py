@@ -235,7 +235,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         return float(super().score(X, y, sample_weight))
 
     def _losses(self, X: Any, y: Any) -> tuple[FloatArray, IntArray]:
-        """Return the loss of new rows, and the index of each one's class."""
+        """Return the loss of new rows, and the index of each row's class."""
         raw = self._raw_prediction(X)
         labels = column_or_1d(y)
         check_length(labels, len(raw))

@@ -1,4 +1,4 @@
-"""Classification that leaves out wrong labels."""
+"""Classification that drops wrong labels."""
 
 from __future__ import annotations
 
@@ -37,64 +37,65 @@ RANKINGS = ("within_class", "pooled")
 
 
 class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
-    r"""A linear classifier that ranks the losses, drops the largest and learns from the rest.
+    r"""A linear classifier that drops the rows with the largest losses and learns from the rest.
 
     .. math:: \min_{w, b} \; \sum_c \frac{n_c}{n} \frac{1}{k_c - m_c}
         \sum_{i=m_c+1}^{k_c} s^c_{[i]}(w, b) + \frac{\|w\|^2}{2 C}
 
-    :math:`s^c_{[1]} \ge s^c_{[2]} \ge \dots` are the losses of the rows of class c, sorted, and
-    :math:`n_c` is their number. With ``ranking="pooled"`` there is a single sum over all rows:
-    the average of ranked range (AoRR) of the paper. The intercept is not penalised.
+    :math:`s^c_{[1]} \ge s^c_{[2]} \ge \dots` are the sorted losses of the rows of class c, and
+    :math:`n_c` is their number. With ``ranking="pooled"`` there is one sum over all rows: the
+    average of ranked range (AoRR) of the paper. The intercept is not penalised.
 
     Parameters
     ----------
     m : float, int, mapping, "auto" or "estimate", default=0.1
-        How much to drop from the top, as wrong labels and outliers. A fraction of each class
-        (rounded down, so that no class vanishes) or, pooled, of all rows. An int is a count:
-        pooled only, since within classes it has two readings. A mapping gives classes their own
-        count or fraction; one that is not named drops nothing. Zero is 0, not 0.0, which is no
-        fraction. "auto" finds out how many of each class to drop for the best predictions,
-        "estimate" drops as many as seem wrong, for a list of suspects: see
-        `estimate_outlier_share`.
+        How many rows to drop, those with the largest losses: wrong labels and outliers. A float
+        is a fraction of each class (rounded down, so that no class vanishes) or, if pooled, of
+        all rows. An int is a count, for pooled ranking only; within classes it would have two
+        readings. A mapping gives classes their own count or fraction; a class that it does not
+        name drops nothing. Pass 0 to drop nothing, not 0.0, which is not a fraction. "auto"
+        estimates how many rows of each class to drop for the best predictions. "estimate" drops
+        as many as seem wrong, for a list of suspects. See `estimate_outlier_share`.
     k : float, int, mapping or None, default=None
-        The last rank to keep, in the same units; None keeps all rows that are easier.
+        The last rank to keep, in the same units. None keeps all rows with smaller losses.
     loss : str or Loss, default="logistic"
-        The individual loss: "logistic" or "hinge", which stand for "softmax" and
-        "multiclass_hinge" if there are more than two classes; for two classes also
-        "squared_hinge", "modified_huber" and "smooth_hinge".
+        The loss of a row: "logistic" or "hinge". With more than two classes these mean "softmax"
+        and "multiclass_hinge". For two classes also "squared_hinge", "modified_huber" and
+        "smooth_hinge".
     C : float, default=1e4
-        The inverse strength of the ridge, as in the paper. scikit-learn adds losses up instead of
-        averaging them: its C is ``C / (k - m)``, so that with m=0 and k=None this is
+        The inverse strength of the ridge, as in the paper. scikit-learn sums losses, here they are
+        averaged, so its C is ``C / (k - m)``. With m=0 and k=None this is
         ``LogisticRegression(C=C / n_samples)``.
     ranking : {"within_class", "pooled"}, default="within_class"
-        Whether rows are ranked among those of their class or among all. Pooled ranking drops
-        more of the class that is harder, smaller or mislabelled more; see the user guide.
+        Whether a row is ranked among the rows of its class or among all rows. Pooled ranking
+        drops more rows of a class that is harder, smaller or mislabelled more often; see the user
+        guide.
     fit_intercept : bool, default=True
         Whether there is an intercept.
     solver : {"trim", "dca"}, default="trim"
-        What minimises; see `sorr.solvers`. "dca" is the paper's algorithm, with deterministic
-        inner steps.
+        The solver; see `sorr.solvers`. "dca" is the paper's algorithm, with deterministic inner
+        steps.
     n_starts : int or "auto", default="auto"
-        How many starting points `trim` tries.
+        Number of starting points that `trim` tries.
     certify : bool, default=True
-        Whether `trim` goes on to a certified fixed point. With the hinge and several classes that
-        takes seconds from a few thousand rows on.
+        Whether `trim` continues to a certified fixed point. With the hinge, several classes and
+        a few thousand rows, that takes seconds.
     class_weight : mapping, "balanced" or None, default=None
-        A factor on the mass of each class: how much it counts in the objective. Within classes
-        the same rows are dropped as without. Pooled, a row of twice the weight is two rows to
-        the ranks too, and counts m, k are numbers of such rows.
+        A factor on the mass of each class in the objective. Within classes it does not change
+        which rows are dropped. If pooled, a row of weight two is ranked as two rows, and counts m
+        and k are numbers of such rows.
     tol : float, default=1e-6
         The certified gap to reach, relative to the objective.
     max_iter : int, default=50
-        How many trimming steps, or outer steps of "dca", to take at most.
+        Maximum number of trimming steps, or of outer steps of "dca".
     warm_start : bool, default=False
-        Whether to start at the parameters of the last fit, and nowhere else.
+        Whether to start only at the parameters of the last fit.
     random_state : int, RandomState, Generator or None, default=None
-        Draws the starting points: the same number gives the same model, bit by bit.
+        Seed for everything random. The same seed gives the same model, bit by bit.
     n_jobs : int or None, default=None
-        How many threads fit the folds of ``m="auto"``. The result does not depend on it.
+        Number of threads for the folds of ``m="auto"``. The result does not depend on it.
     verbose : int, default=0
-        Whether to report progress to standard error, every two seconds; above 1, every step.
+        1 prints progress to standard error every two seconds, 2 prints every step.
 
     Attributes
     ----------
@@ -102,39 +103,39 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
     intercept_ : ndarray of shape (1,) or (n_classes,)
     classes_ : ndarray of shape (n_classes,)
     objective_ : float
-        What was minimised, at the solution.
+        The objective at the solution.
     gap_ : float
-        By how much, relatively, the convex problem of the rows that are kept could be lowered at
-        most; infinite where nothing was certified.
+        An upper bound on how much lower the objective over the kept rows could be, relative to
+        its value. Infinite if nothing was certified.
     status_ : sorr.solvers.Status
-        How the solver ended; ``status_.sentence`` says it in words.
+        How the solver ended. ``status_.sentence`` says it in words.
     trace_ : tuple of sorr.solvers.Step
         The objective after each step of each start.
     n_iter_ : int
         The number of these steps.
     minima_ : tuple of sorr.solvers.Minimum
-        The distinct local minima found, the lowest first, with the mass dropped of each class.
+        The distinct local minima, the lowest first, with the mass dropped from each class.
     m_, k_ : ndarray of shape (n_classes,) or (1,)
-        The ranks in rows, or mass, of each class; of all rows if pooled, class weights included.
+        The ranks in rows, or mass, of each class. If pooled, of all rows, with class weights.
     thresholds_ : ndarray of shape (n_classes, 2) or (1, 2)
-        The losses at these ranks: infinite where m is 0.
+        The losses at these ranks. Infinite where m is 0.
     losses_ : ndarray of shape (n_samples,)
-        The loss of each row; NaN for rows of no weight.
+        The loss of each row. NaN for rows of weight zero.
     row_weights_ : ndarray of shape (n_samples,)
         How much each row counts in the objective. They sum to one.
     outlier_mask_ : ndarray of bool of shape (n_samples,)
-        The rows above rank m. Rows with the same loss as one at rank m share what is dropped of
-        them, and are in the mask together if that is more than half; so is the row across rank m
-        where masses are no whole numbers.
+        The dropped rows, those above rank m. Rows that tie at rank m share what is dropped of
+        them; all of them are in the mask if that is more than half. The same holds for a row
+        across rank m, if masses are not whole numbers.
     share_ : OutlierShare
-        What ``m="auto"`` or "estimate" found. Not there otherwise.
+        The estimate behind ``m="auto"`` or "estimate"; only there for these.
     n_features_in_, feature_names_in_
-        As in all of scikit-learn.
+        As in scikit-learn.
 
     See Also
     --------
     RankedRangeClassifierCV : Chooses m, k and C by cross-validation.
-    estimate_outlier_share : What ``m="auto"`` stands on.
+    estimate_outlier_share : The estimate behind ``m="auto"``.
 
     References
     ----------
@@ -196,9 +197,9 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RankedRangeClassifier:
-        """Fit the model, and find the rows to leave out.
+        """Fit the model, and find the rows to drop.
 
-        If anything goes wrong, an interruption included, the estimator stays as it was.
+        After any error, also after an interruption, the estimator is as it was before.
 
         Parameters
         ----------
@@ -206,7 +207,7 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
         y : array-like of shape (n_samples,)
             Labels of any kind.
         sample_weight : array-like of shape (n_samples,), optional
-            The mass of each row: a row of weight two is two copies of it.
+            The mass of each row. A row of weight two counts as two copies.
 
         Returns
         -------
@@ -285,21 +286,3 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
         ndarray of shape (n_samples,)
         """
         return self._losses(X, y)[0].astype(np.float64, copy=False)
-
-    def outlier_score(self, X: Any, y: Any) -> FloatArray:
-        """Return by how much the loss of each row exceeds all that were kept in its class.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Labels that were seen in `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Above zero for a row that would have been left out; the larger, the more suspect.
-        """
-        losses, index = self._losses(X, y)
-        levels = self._levels
-        return np.asarray(losses - (levels[index] if len(levels) > 1 else levels[0]))

@@ -1,4 +1,4 @@
-"""Labels as scikit-learn gives them, as an indicator with a column for each label."""
+"""Targets with labels as scikit-learn has them, turned into an indicator of all labels."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ class Labels:
     """The labels of each row."""
 
     indicator: BoolArray
-    """Of shape (n_samples, n_labels)."""
+    """An array of shape (n_samples, n_labels)."""
     classes: npt.NDArray[Any]
     """The names of the columns."""
     kind: Kind
-    """What was given: one class for each row, an indicator, or a sparse one."""
+    """The form of the target: one class for each row, an indicator, or a sparse one."""
 
     @property
     def index(self) -> npt.NDArray[np.intp]:
-        """The column of each row's class, where each row has one."""
+        """The column of each row's class, if each row has one class."""
         return np.asarray(self.indicator.argmax(axis=1))
 
     def take(self, places: npt.NDArray[np.intp] | None) -> Labels:
-        """Return those of some rows: classes are theirs only, columns of an indicator stay."""
+        """Return the labels of some rows. An indicator keeps all columns, unused classes go."""
         if places is None:
             return self
         indicator, classes = self.indicator[places], self.classes
@@ -52,7 +52,7 @@ class Labels:
             indicator, classes = indicator[:, is_used], classes[is_used]
             if len(classes) < 2:
                 raise ValueError(
-                    f"y holds the class {classes.tolist()[0]!r} only in the rows that count; "
+                    f"y holds only the class {classes.tolist()[0]!r} in rows of positive weight; "
                     "needed two classes or more, since they are ranked against each other"
                 )
         return Labels(indicator, classes, self.kind)
@@ -64,8 +64,8 @@ def labels_of(y: Any) -> Labels:
     Parameters
     ----------
     y : array-like, frame or sparse matrix
-        One class for each row; or an indicator of shape (n_samples, n_labels) that holds 0 and 1
-        only, dense or sparse, whose columns are the labels.
+        One class for each row, or an indicator of shape (n_samples, n_labels), dense or sparse,
+        with a column of 0 and 1 for each label.
 
     Returns
     -------
@@ -89,12 +89,11 @@ def indicator_like(y: Any, classes: npt.NDArray[Any], kind: Kind) -> BoolArray:
     Parameters
     ----------
     y : array-like, frame or sparse matrix
-        One class for each row, if that is what the fit was given; else an indicator, dense or
-        sparse.
+        One class for each row if the fit was given that, else an indicator, dense or sparse.
     classes : ndarray of shape (n_labels,)
         The labels of the fit.
     kind : {"multiclass", "indicator", "sparse"}
-        What the fit was given.
+        The form of the target of the fit.
 
     Returns
     -------
@@ -104,28 +103,28 @@ def indicator_like(y: Any, classes: npt.NDArray[Any], kind: Kind) -> BoolArray:
     if kind == "multiclass":
         if array is None or _is_wide(array):
             raise ValueError(
-                "y is an indicator, and the fit was given one class for each row; needed one class "
-                "for each row here too"
+                "y is an indicator, but the fit was given one class for each row; needed one class "
+                "for each row"
             )
         return one_hot(class_index(_as_vector(array), classes), len(classes))
     if array is None:
         indicator = _from_sparse(y)
     else:
-        names = _columns(y) if kind == "indicator" else None  # a sparse fit knew no names
+        names = _columns(y) if kind == "indicator" else None  # sparse matrices have no names
         if names is not None and names.tolist() != classes.tolist():
             raise ValueError(
                 f"y has the columns {_list(names)}; needed those of the fit, {_list(classes)}, in "
-                "that order: an array has no names of columns, and is taken by place"
+                "that order, or an array without names"
             )
         if array.ndim != 2:
             raise ValueError(
-                f"y has shape {array.shape}, and the fit was given an indicator; needed an "
+                f"y has shape {array.shape}, but the fit was given an indicator; needed an "
                 f"indicator with {len(classes)} columns"
             )
         indicator = as_indicator("y", array)
     if indicator.shape[1] != len(classes):
         raise ValueError(
-            f"y has {indicator.shape[1]} columns, and the fit had {len(classes)} labels; needed "
+            f"y has {indicator.shape[1]} columns, but the fit had {len(classes)} labels; needed "
             "one column for each label"
         )
     return indicator
@@ -157,12 +156,12 @@ def _is_collection(entry: Any) -> bool:
 
 
 def _is_wide(array: npt.NDArray[Any]) -> bool:
-    """Tell an indicator from one class for each row, which may be a column."""
+    """Tell whether this is an indicator; a single column holds one class for each row."""
     return array.ndim == 2 and array.shape[1] != 1
 
 
 def _as_vector(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return one class for each row; a column is taken for that, with scikit-learn's warning."""
+    """Return one class for each row. A column is accepted, with scikit-learn's warning."""
     vector = column_or_1d(array, warn=True)
     check_array(vector, ensure_2d=False, dtype=None, input_name="y")  # refuses NaN and infinity
     return np.asarray(vector)
@@ -178,7 +177,7 @@ def _from_sparse(y: Any) -> BoolArray:
 
 
 def _columns(y: Any) -> npt.NDArray[Any] | None:
-    """Return the names of the columns of a frame."""
+    """Return the names of the columns of a frame, or None."""
     names = getattr(y, "columns", None)
     if names is None:
         return None
@@ -186,7 +185,7 @@ def _columns(y: Any) -> npt.NDArray[Any] | None:
     if len(set(columns)) < len(columns):
         twice = next(name for name in columns if columns.count(name) > 1)
         raise ValueError(
-            f"y has the column {twice!r} more than once; needed a name of its own for each label"
+            f"y has the column {twice!r} more than once; needed different names for the labels"
         )
     return np.asarray(names)
 

@@ -6,6 +6,7 @@ ranks and class weights that users give, as numbers of rows or mass.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -63,7 +64,34 @@ class Task:
 
 
 class RankedRangeLinear(LinearModel):
-    """A linear model that minimises a ranked range of losses."""
+    """A linear model that minimises a ranked range of losses.
+
+    A subclass has the parameters of the solvers, such as `solver`, `C` and `tol`.
+    """
+
+    def outlier_score(self, X: Any, y: Any) -> FloatArray:
+        """Return by how much the loss of each row exceeds the largest one that was kept.
+
+        With classes ranked apart, that is the largest one of its class.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+        y : array-like
+            Targets as in `fit`, without new labels.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Above zero for a row that would have been dropped. Larger is more suspect.
+        """
+        losses, index = self._losses(X, y)
+        levels = self._levels
+        return np.asarray(losses - (levels[index] if len(levels) > 1 else levels[0]))
+
+    @abstractmethod
+    def _losses(self, X: Any, y: Any) -> tuple[FloatArray, IntArray]:
+        """Return the loss of new rows, and the index of each row's class, or zeros."""
 
     def _objective(self, task: Task) -> RankedRangeObjective:
         """Return what is minimised."""
@@ -144,8 +172,9 @@ class RankedRangeLinear(LinearModel):
         solution = self._minimise(objective, task.start if warm is None else warm)
         raw = objective.raw_prediction(solution.theta)
         largest = self._keep(task, objective, solution, raw)
-        is_endless = objective.loss.never_reaches_zero and objective.class_of_row is not None
-        return solution, notices_of(solution, largest if is_endless else np.nan, objective.C)
+        if not objective.loss.never_reaches_zero or objective.class_of_row is None:
+            largest = np.nan
+        return solution, notices_of(solution, largest, objective.C)
 
     def _keep(
         self, task: Task, objective: RankedRangeObjective, solution: Solution, raw: Any

@@ -1,4 +1,4 @@
-"""Regression that leaves out outliers."""
+"""Regression that drops outliers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
 from sorr._checks import as_seed, check_choice
-from sorr._typing import FloatArray
+from sorr._typing import FloatArray, IntArray
 from sorr.estimators.base import (
     Rows,
     check_length,
@@ -28,31 +28,32 @@ __all__ = ["RankedRangeRegressor"]
 
 
 class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
-    r"""A linear regression that ranks the losses, drops the largest and learns from the rest.
+    r"""A linear regression that drops the rows with the largest losses and learns from the rest.
 
     .. math:: \min_{w, b} \; \frac{1}{k - m} \sum_{i=m+1}^{k} s_{[i]}(w, b) + \frac{\|w\|^2}{2 C}
 
-    :math:`s_{[1]} \ge s_{[2]} \ge \dots` are the losses of the rows, sorted. With the squared
-    loss and k=None these are least trimmed squares. The intercept is not penalised.
+    :math:`s_{[1]} \ge s_{[2]} \ge \dots` are the sorted losses of the rows. With the squared loss
+    and k=None these are least trimmed squares. The intercept is not penalised.
 
     Parameters
     ----------
     m : float, int or "auto", default=0.1
-        How much to drop from the top, as outliers: a fraction of the rows, rounded down, or a
-        count. "auto" estimates the number from the residuals of a robust plane; see `share_`.
+        How many rows to drop as outliers, those with the largest losses: a fraction of the rows,
+        rounded down, or a count. "auto" estimates the number from the residuals of a robust
+        plane; see `share_`.
     k : float, int or None, default=None
-        The last rank to keep, in the same units; None keeps all rows that fit better.
+        The last rank to keep, in the same units. None keeps all rows with smaller losses.
     loss : {"squared", "absolute", "huber", "smooth_absolute"} or Loss, default="squared"
-        The individual loss; ``Huber(delta=2.0)`` of `sorr.losses` sets its parameter.
+        The loss of a row. A loss of `sorr.losses` sets its parameters: ``Huber(delta=2.0)``.
     C : float, default=1e4
-        The inverse strength of the ridge, as in the paper: in scikit-learn's
-        ``Ridge(alpha)`` it is ``alpha = (k - m) / (2 C)``, since losses are averaged here.
+        The inverse strength of the ridge, as in the paper. Since losses are averaged here, it is
+        scikit-learn's ``Ridge(alpha)`` with ``alpha = (k - m) / (2 C)``.
     fit_intercept, solver, n_starts, certify, tol, max_iter, warm_start, random_state
         As in `RankedRangeClassifier`.
     n_jobs : int or None, default=None
-        Not used: a fit takes one thread. Here for a form in common with the other estimators.
+        Not used: a fit takes one thread. It is there so that all estimators have it.
     verbose : int, default=0
-        Whether to report progress to standard error, every two seconds; above 1, every step.
+        1 prints progress to standard error every two seconds, 2 prints every step.
 
     Attributes
     ----------
@@ -63,16 +64,16 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
     m_, k_ : ndarray of shape (1,)
         The ranks in rows, or mass.
     thresholds_ : ndarray of shape (1, 2)
-        The losses at these ranks: infinite where m is 0.
+        The losses at these ranks. Infinite where m is 0.
     losses_, row_weights_, outlier_mask_ : ndarray of shape (n_samples,)
-        The loss of each row, how much it counts, and whether it ranks above m.
+        The loss of each row, how much it counts, and whether it was dropped.
     share_ : ResidualShare
-        What ``m="auto"`` found: how many targets are outliers, how sure that is
-        (``share_.sentence`` says it in words) and how suspect each row is. Residuals are taken
-        to be a bell, normal or with heavier tails, skewed or not, and outliers further out:
-        what the tails of the bell explain is not dropped. Not there otherwise.
+        The estimate behind ``m="auto"``: how many targets are outliers, how sure that is
+        (``share_.sentence`` says it in words) and how suspect each row is. It takes residuals for
+        a bell curve, normal or with heavier tails, skewed or not, with outliers further out. What
+        the tails explain is not dropped. Only there for ``m="auto"``.
     n_features_in_, feature_names_in_
-        As in all of scikit-learn.
+        As in scikit-learn.
 
     See Also
     --------
@@ -131,16 +132,16 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RankedRangeRegressor:
-        """Fit the model, and find the rows to leave out.
+        """Fit the model, and find the rows to drop.
 
-        If anything goes wrong, an interruption included, the estimator stays as it was.
+        After any error, also after an interruption, the estimator is as it was before.
 
         Parameters
         ----------
         X : array-like, frame or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
-            The mass of each row: a row of weight two is two copies of it.
+            The mass of each row. A row of weight two counts as two copies.
 
         Returns
         -------
@@ -197,7 +198,7 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
         return self._raw_prediction(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the coefficient of determination, on all rows: outliers weigh heavily in it.
+        """Return the coefficient of determination on all rows. Outliers weigh heavily in it.
 
         Parameters
         ----------
@@ -223,22 +224,11 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
         -------
         ndarray of shape (n_samples,)
         """
+        return self._losses(X, y)[0]
+
+    def _losses(self, X: Any, y: Any) -> tuple[FloatArray, IntArray]:
         raw = self._raw_prediction(X)
         target = self._loss.check_target(column_or_1d(y))
         check_length(target, len(raw))
-        return np.asarray(self._loss.value(target, raw), dtype=np.float64)
-
-    def outlier_score(self, X: Any, y: Any) -> FloatArray:
-        """Return by how much the loss of each row exceeds all that were kept.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Above zero for a row that would have been left out; the larger, the more suspect.
-        """
-        return np.asarray(self.row_losses(X, y) - self._levels[0])
+        losses = np.asarray(self._loss.value(target, raw), dtype=np.float64)
+        return losses, np.zeros(len(losses), np.intp)

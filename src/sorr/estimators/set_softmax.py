@@ -1,4 +1,7 @@
-"""A softmax over the label sets that were seen, and the decision for the top-k accuracy."""
+"""A softmax over the label sets of the training rows, and the best k labels to predict from it.
+
+First the classifier, then its objective and how it is minimised, then the decision for k labels.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg, optimize, sparse
 from scipy.special import softmax
 
@@ -19,57 +21,67 @@ from sorr._checks import (
     check_limits,
     check_verbose,
 )
-from sorr._typing import BoolArray, FloatArray
+from sorr._typing import BoolArray, FloatArray, IntArray
 from sorr.estimators.base import NotConvergedWarning, Rows, print_steps
 from sorr.estimators.label_sets import Labels
 from sorr.estimators.topk import TopKLinear
 from sorr.losses import is_top
 from sorr.solvers import Progress, Status, Step
 
-__all__ = ["Found", "LabelSetClassifier", "SetDecision", "SetSoftmax", "chance", "distinct_sets"]
+__all__ = ["LabelSetClassifier"]
 
-_HELD_PROBABILITIES = 2**20  # probabilities that are held at a time
+_SET_RIDGE = 1e-3  # on the intercepts of sets, so that they stay finite for a set seen once
+_MAX_CORRELATED_FEATURES = 1000  # up to here the covariance of the features is decomposed
+_MIN_OBJECTIVE = 2.0**-52  # a gap is relative to no less
+_MEMORY = 20  # steps that the quasi-Newton method remembers
+_PASSES_PER_GRADIENT = 2  # one to predict, one for the slopes
+_MAX_PROBABILITIES = 2**20  # probabilities of sets in memory at a time, in a prediction
+_MAX_CACHED_PROBABILITIES = 2**18  # the same in a fit, where they should stay in the cache
+_MAX_CANDIDATE_PAIRS = 2**23  # pairs of a set to predict and a set that may be true: 64 MB
+_MAX_CHANCES = 2**20  # chances of sets in memory at a time
+_N_STARTING_SETS = 3  # probable sets to start from, where not all sets of k labels are compared
+_TIE = 1e-10  # chances that differ by less are equal up to rounding
 
 
 class LabelSetClassifier(TopKLinear):
-    r"""A softmax over label sets, which predicts the k labels that are most likely right.
+    r"""A softmax over label sets that predicts the k labels which are most likely right.
 
     .. math:: P(Y | x) \propto \exp \Big( \sum_{j \in Y} w_j \cdot (x - \bar x) + b_Y \Big),
         \qquad \min_{W, b} \; -\frac{1}{n} \sum_i \log P(Y_i | x_i)
         + \frac{\|W\|^2}{2 C} + \frac{10^{-3}}{2} \|b\|^2
 
-    Y runs over the distinct label sets of the training rows. Labels share their coefficients
-    between the sets that hold them, and each set has an intercept of its own: that is what knows
-    which labels occur together. Then
+    Y runs over the distinct label sets of the training rows. The coefficients of a label are the
+    same in all sets that hold it. Each set has its own intercept, which says how often its labels
+    occur together. The prediction is
 
     .. math:: Z(x) = \arg\max_{|Z| = k} \; \sum_Y P(Y | x) \,
         \big[ Z \subseteq Y \text{ or } Y \subseteq Z \big]
 
-    is predicted, for which `score` is largest if the model is right. These are not the k labels
-    that are most probable one by one. With one class for each row this is softmax regression.
+    It maximises `score` if the model is right. These are not the k labels that are most probable
+    one by one. With one class for each row this is softmax regression.
 
     Parameters
     ----------
     k : int, default=1
-        How many labels to predict; fewer than there are. The model does not depend on it: it may
-        be changed after the fit, without another one.
+        Number of labels to predict, fewer than there are. The model does not depend on it, so it
+        may change after the fit.
     C : float, default=10.0
-        The inverse strength of the ridge, finite.
+        The inverse strength of the ridge. It is finite.
     tol : float, default=1e-6
         The certified gap to reach, relative to the objective.
     max_iter : int, default=1000
-        How many quasi-Newton steps to take at most.
+        Maximum number of quasi-Newton steps.
     warm_start : bool, default=False
-        Whether to start at the parameters of the last fit: of another C too, if the labels are the
-        same.
+        Whether to start at the parameters of the last fit, also of one with another C, if the
+        labels are the same.
     verbose : int, default=0
-        Whether to report progress to standard error, every two seconds; above 1, every step.
+        1 prints progress to standard error every two seconds, 2 prints every step.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_labels, n_features)
     intercept_ : ndarray of shape (n_labels,)
-        Of the labels: the mean :math:`\bar x` of the training rows has a score of zero.
+        At the mean :math:`\bar x` of the training rows the scores are zero.
     sets_ : ndarray of bool of shape (n_sets, n_labels)
         The distinct label sets of the training rows.
     set_intercept_ : ndarray of shape (n_sets,)
@@ -77,39 +89,38 @@ class LabelSetClassifier(TopKLinear):
         The labels: the columns of an indicator, or the classes or labels that occur, sorted.
     n_labels_ : int
     objective_ : float
-        What was minimised, at the solution.
+        The objective at the solution.
     gap_ : float
-        By how much the objective could be lowered at most, relative to its value. It is as convex
-        as its ridges, so that the gradient tells.
+        An upper bound on how much lower the objective could be, relative to its value. The ridges
+        make it convex enough to compute this from the gradient.
     status_ : sorr.solvers.Status
-        How the solver ended; ``status_.sentence`` says it in words.
+        How the solver ended. ``status_.sentence`` says it in words.
     n_iter_ : int
-        The number of steps.
+        Number of steps.
     n_features_in_, feature_names_in_
-        As in all of scikit-learn.
+        As in scikit-learn.
 
     See Also
     --------
-    TopKMultilabelClassifier : A score for each label; can leave out rows labelled wrongly.
-    sorr.metrics.topk_multilabel_accuracy : What `score` returns.
+    TopKMultilabelClassifier : A score for each label; can drop rows with wrong labels.
+    sorr.metrics.topk_multilabel_accuracy : The value of `score`.
 
     Notes
     -----
-    Rows without labels, and rows with all of them, are sets like others. They are right whatever
-    is predicted, and have no say in the decision. A set that was never seen has no probability; a
-    label that was never seen has coefficients of zero.
+    Rows without labels and rows with all labels are sets like others. Every prediction is right
+    for them, so they do not change the decision. A set that is not in the training rows has
+    probability zero. A label that no training row has gets coefficients of zero.
 
-    `decision_function` ranks the k labels that are predicted first, then the others, each among
-    themselves by their probabilities. It depends on k, and its values are no probabilities; those
-    of sets are in `predict_set_proba`.
+    `decision_function` ranks the k predicted labels first, then the others, both by probability.
+    It depends on k, and its values are not probabilities. `predict_set_proba` has those of sets.
 
-    All sets of k labels are compared if there are few enough of them: their number times that of
-    the sets in training may be 8 million, such as 2002 sets of 5 out of 14 labels, times 4000.
-    Beyond that a few sets, such as the k most probable labels, are improved by exchanges of one
-    label for another, which may miss the best.
+    All sets of k labels are compared if their number times that of the training sets is at most 8
+    million, such as 2,002 sets of 5 out of 14 labels, times 4,000. Beyond that a few sets, such as
+    the k most probable labels, are improved by exchanging one label for another. That may miss the
+    best set.
 
     Targets are an indicator of shape (n_samples, n_labels), dense or sparse, or one class for each
-    row. Weights are mass: a row of weight two is two copies of it.
+    row. Weights are mass: a row of weight two counts as two copies.
 
     Examples
     --------
@@ -148,7 +159,7 @@ class LabelSetClassifier(TopKLinear):
         if not np.isfinite(as_inverse_ridge(self.C)):
             raise ValueError(
                 f"C={self.C} is not finite; needed a number: without a ridge there is no minimum "
-                "where sets of labels are told apart without error"
+                "if label sets are predicted without error"
             )
         check_limits(self.tol, self.max_iter)
         check_flag("warm_start", self.warm_start)
@@ -157,20 +168,25 @@ class LabelSetClassifier(TopKLinear):
     def _learn_labels(self, rows: Rows, labels: Labels) -> list[Warning]:
         sets, index = distinct_sets(labels.indicator)
         problem = SetSoftmax(rows.X, sets, index, rows.weight, float(self.C))
-        found = problem.minimise(
+        minimum = problem.minimise(
             *self._start(problem, labels, sets),
             tol=self.tol,
             max_iter=self.max_iter,
             progress=print_steps(type(self).__name__, self.verbose),
         )
-        self._keep_labels(labels, found.coef, -(problem.mean @ found.coef))
-        self.sets_, self.set_intercept_ = sets, found.offset
-        return self._keep_found(found)
+        self._keep_labels(labels, minimum.coef, -(problem.mean @ minimum.coef))
+        self.sets_, self.set_intercept_ = sets, minimum.offset
+        self.objective_, self.gap_, self.status_ = minimum.objective, minimum.gap, minimum.status
+        self.n_iter_ = max(1, minimum.n_iter)
+        if minimum.status is Status.OPTIMAL:
+            return []
+        text = f"Not converged (gap {minimum.gap:.1g}): {minimum.status.sentence}."
+        return [NotConvergedWarning(text)]
 
     def _start(
         self, problem: SetSoftmax, labels: Labels, sets: Any
     ) -> tuple[FloatArray, FloatArray]:
-        """Return where to begin: at zero, or where the last fit ended."""
+        """Return the parameters to start at: zero, or those of the last fit."""
         coef, offset = np.zeros(problem.shape), np.zeros(len(sets))
         if not (self.warm_start and hasattr(self, "coef_")):
             return coef, offset
@@ -180,15 +196,6 @@ class LabelSetClassifier(TopKLinear):
         known = {row.tobytes(): b for row, b in zip(self.sets_, self.set_intercept_, strict=True)}
         offset[:] = [known.get(row.tobytes(), 0.0) for row in sets]
         return self.coef_.T, offset
-
-    def _keep_found(self, found: Found) -> list[Warning]:
-        self.objective_, self.gap_, self.status_ = found.objective, found.gap, found.status
-        self.n_iter_ = max(1, found.n_iter)
-        if found.status is Status.OPTIMAL:
-            return []
-        return [
-            NotConvergedWarning(f"Not converged (gap {found.gap:.1g}): {found.status.sentence}.")
-        ]
 
     def predict_set_proba(self, X: Any) -> FloatArray:
         """Return the probability of each label set.
@@ -206,37 +213,27 @@ class LabelSetClassifier(TopKLinear):
 
     def _probabilities(self, scores: FloatArray) -> Iterator[FloatArray]:
         """Yield the probabilities of sets, for some rows at a time, from the scores of labels."""
-        members, size = (
-            self.sets_.T.astype(np.float64),
-            max(1, _HELD_PROBABILITIES // len(self.sets_)),
-        )
+        members = self.sets_.T.astype(np.float64)
+        size = max(1, _MAX_PROBABILITIES // len(self.sets_))
         for begin in range(0, len(scores), size):
             logits = scores[begin : begin + size] @ members + self.set_intercept_
             yield np.asarray(softmax(logits, axis=1))
 
     def _raw_prediction(self, X: Any) -> FloatArray:
-        """Return scores of which the k best are the labels that are decided for."""
+        """Return scores whose k best labels are those to predict."""
         scores = super()._raw_prediction(X)
-        if self._kind == "multiclass":  # each set is a class, and the most probable are the best
+        if self._kind == "multiclass":  # each set is a class, and the most probable ones are best
             return scores + self.set_intercept_ @ self.sets_
         decide = SetDecision(self.sets_, as_label_count(self.k, self.n_labels_))
         parts = [decide(part) + part @ decide.members / 2 for part in self._probabilities(scores)]
         return np.concatenate(parts)
 
 
-# -- The softmax over label sets: its loss on the training rows, and the minimum of it -------------
+# -- The loss of the softmax, and its minimum ------------------------------------------------------
 
 
-RIDGE_OF_SETS = 1e-3  # of the intercepts of sets: finite for a set that is seen once
-_CACHED_PROBABILITIES = 2**18  # probabilities at a time: they stay in the cache
-_MOST_FEATURES = 1000  # whose correlations are worth a decomposition
-_SMALLEST = 2.0**-52  # objective that a gap is relative to
-_PASSES_PER_GRADIENT = 2  # one to predict, one for the slopes
-_MEMORY = 20  # steps that the quasi-Newton method remembers
-
-
-class Found(NamedTuple):
-    """The parameters that were found, and what is known about them."""
+class SetMinimum(NamedTuple):
+    """The parameters at the minimum, and what is known about them."""
 
     coef: FloatArray
     """Of shape (n_features, n_labels)."""
@@ -244,7 +241,7 @@ class Found(NamedTuple):
     """The intercept of each set."""
     objective: float
     gap: float
-    """By how much the objective could be lowered at most, relative to its value."""
+    """An upper bound on how much lower the objective could be, relative to its value."""
     n_iter: int
     status: Status
 
@@ -256,8 +253,8 @@ class SetSoftmax:
         + \frac{\|W\|^2}{2C} + \frac{r}{2} \|b\|^2, \qquad
         f_Y(x) = \sum_{j \in Y} w_j \cdot (x - \bar x) + b_Y
 
-    It is convex, and curved by 1 / C and r at least, so that the gradient bounds the distance to
-    the minimum from above: see `gap`.
+    It is convex with a curvature of at least 1 / C and r, so the gradient gives an upper bound on
+    the distance to the minimum; see `gap`.
 
     Parameters
     ----------
@@ -273,8 +270,8 @@ class SetSoftmax:
     def __init__(
         self,
         X: Any,
-        sets: npt.NDArray[np.bool_],
-        index: npt.NDArray[np.intp],
+        sets: BoolArray,
+        index: IntArray,
         weight: FloatArray | None,
         C: float,
     ) -> None:
@@ -290,7 +287,7 @@ class SetSoftmax:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of the coefficients: (n_features, n_labels)."""
+        """The shape of the coefficients, (n_features, n_labels)."""
         return self.X.shape[1], self.sets.shape[1]
 
     def value_and_gradient(
@@ -300,10 +297,10 @@ class SetSoftmax:
         scores = self.X @ coef
         if self.is_sparse:
             scores -= self.mean @ coef
-        value = (coef * coef).sum() / (2 * self.C) + RIDGE_OF_SETS / 2 * (offset @ offset)
-        by_offset = RIDGE_OF_SETS * offset - self.shares
-        residual = np.empty_like(scores)  # how probable a label is, less whether it is there
-        size = max(1, _CACHED_PROBABILITIES // len(self.sets))
+        value = (coef * coef).sum() / (2 * self.C) + _SET_RIDGE / 2 * (offset @ offset)
+        by_offset = _SET_RIDGE * offset - self.shares
+        residual = np.empty_like(scores)  # the probability of a label, minus 1 if it is true
+        size = max(1, _MAX_CACHED_PROBABILITIES // len(self.sets))
         for begin in range(0, len(scores), size):
             rows = slice(begin, begin + size)
             mass, own = self.mass[rows], self.index[rows, None]
@@ -322,12 +319,12 @@ class SetSoftmax:
         return float(value), np.asarray(by_coef), by_offset
 
     def gap(self, value: float, by_coef: FloatArray, by_offset: FloatArray) -> float:
-        """Return a bound of how far the objective is above its minimum, relative to its value.
+        """Return an upper bound on the relative distance of the objective to its minimum.
 
-        A single set has a loss of zero, and a gradient that is rounding.
+        A single set has a loss of zero, and a gradient of rounding errors.
         """
-        square = self.C * (by_coef * by_coef).sum() + (by_offset @ by_offset) / RIDGE_OF_SETS
-        return float(square / 2 / max(value, _SMALLEST))
+        square = self.C * (by_coef * by_coef).sum() + (by_offset @ by_offset) / _SET_RIDGE
+        return float(square / 2 / max(value, _MIN_OBJECTIVE))
 
     def minimise(
         self,
@@ -337,32 +334,32 @@ class SetSoftmax:
         tol: float,
         max_iter: int,
         progress: Progress | None = None,
-    ) -> Found:
+    ) -> SetMinimum:
         """Return the minimum to a gap of `tol`, by quasi-Newton steps from given parameters."""
-        frame = self._frame()
+        coordinates = self._coordinates()
         last: dict[str, Any] = {}
 
         def evaluate(theta: FloatArray) -> tuple[float, FloatArray]:
-            coef, offset = frame.back(theta)
+            coef, offset = coordinates.to_parameters(theta)
             value, *slopes = self.value_and_gradient(coef, offset)
             gap = self.gap(value, *slopes)
             passes = last.get("passes", 0) + _PASSES_PER_GRADIENT
-            last.update(theta=theta.copy(), found=(coef, offset, value, gap), passes=passes)
-            return value, frame.slope(*slopes)
+            last.update(theta=theta.copy(), result=(coef, offset, value, gap), passes=passes)
+            return value, coordinates.gradient(*slopes)
 
         def stop(intermediate_result: Any) -> None:
             if not np.array_equal(intermediate_result.x, last["theta"]):
                 return
-            *_, value, gap = last["found"]
+            *_, value, gap = last["result"]
             if progress is not None:
                 progress(Step(0, f"gap {gap:.1g}", value, last["passes"]))
             if gap <= tol:
                 raise StopIteration
 
-        start = frame.forth(coef, offset)
+        start = coordinates.from_parameters(coef, offset)
         evaluate(start)
         n_iter = 0
-        if last["found"][-1] > tol:  # else the start is the solution
+        if last["result"][-1] > tol:  # else the start is the solution
             limits: Any = {"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": 0.0, "gtol": 0.0}
             result: Any = optimize.minimize(
                 evaluate,
@@ -375,21 +372,21 @@ class SetSoftmax:
             n_iter = int(result.nit)
             if not np.array_equal(result.x, last["theta"]):
                 evaluate(result.x)
-        coef, offset, value, gap = last["found"]
+        coef, offset, value, gap = last["result"]
         status = Status.OPTIMAL if gap <= tol else Status.UNCERTIFIED
-        return Found(coef, offset, value, gap, n_iter, status)
+        return SetMinimum(coef, offset, value, gap, n_iter, status)
 
-    def _frame(self) -> Frame:
-        """Return coordinates in which the objective is curved alike in all directions."""
+    def _coordinates(self) -> Coordinates:
+        """Return coordinates in which the curvature is similar in all directions."""
         d = self.X.shape[1]
         present = self.shares @ self.sets
-        spread = present * (1 - present)  # of the labels: their curvature where all are alike
-        bends, axes = self._variances(), None
-        if d <= _MOST_FEATURES:
-            bends, axes = linalg.eigh(self._covariance())
-        of_coef = 1 / np.sqrt(np.outer(np.maximum(bends, 0), spread) + 1 / self.C)
-        of_offset = 1 / np.sqrt(self.shares * (1 - self.shares) + RIDGE_OF_SETS)
-        return Frame(axes, of_coef, of_offset)
+        spread = present * (1 - present)  # of each label: its curvature at coefficients of zero
+        variances, axes = self._variances(), None
+        if d <= _MAX_CORRELATED_FEATURES:
+            variances, axes = linalg.eigh(self._covariance())
+        of_coef = 1 / np.sqrt(np.outer(np.maximum(variances, 0), spread) + 1 / self.C)
+        of_offset = 1 / np.sqrt(self.shares * (1 - self.shares) + _SET_RIDGE)
+        return Coordinates(axes, of_coef, of_offset)
 
     def _variances(self) -> FloatArray:
         if self.is_sparse:
@@ -403,47 +400,41 @@ class SetSoftmax:
         return np.asarray(self.X.T @ (self.X * self.mass[:, None]))
 
 
-class Frame(NamedTuple):
-    """Coordinates of the parameters: the axes of the features, and lengths along them."""
+class Coordinates(NamedTuple):
+    """Coordinates for the parameters: axes in the space of the features, and units along them."""
 
     axes: FloatArray | None
-    """None if they are the features themselves."""
+    """None for the features themselves."""
     of_coef: FloatArray
     of_offset: FloatArray
 
-    def back(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def to_parameters(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the coefficients and intercepts at these coordinates."""
         size = self.of_coef.size
         coef = self.of_coef * theta[:size].reshape(self.of_coef.shape)
         return coef if self.axes is None else self.axes @ coef, self.of_offset * theta[size:]
 
-    def forth(self, coef: FloatArray, offset: FloatArray) -> FloatArray:
+    def from_parameters(self, coef: FloatArray, offset: FloatArray) -> FloatArray:
         """Return the coordinates of parameters."""
         along = coef if self.axes is None else self.axes.T @ coef
         return np.concatenate([(along / self.of_coef).ravel(), offset / self.of_offset])
 
-    def slope(self, by_coef: FloatArray, by_offset: FloatArray) -> FloatArray:
-        """Return the gradient by the coordinates."""
+    def gradient(self, by_coef: FloatArray, by_offset: FloatArray) -> FloatArray:
+        """Return the gradient in these coordinates."""
         along = by_coef if self.axes is None else self.axes.T @ by_coef
         return np.concatenate([(along * self.of_coef).ravel(), by_offset * self.of_offset])
 
 
 def distinct_sets(
-    indicator: npt.NDArray[np.bool_],
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]:
+    indicator: BoolArray,
+) -> tuple[BoolArray, IntArray]:
     """Return the distinct rows of an indicator, and which of them each row is."""
-    packed = np.packbits(indicator, axis=1)  # eight labels in a byte: fewer to compare
+    packed = np.packbits(indicator, axis=1)  # eight labels in a byte, so fewer to compare
     _, first, index = np.unique(packed, axis=0, return_index=True, return_inverse=True)
     return indicator[first], np.reshape(index, -1)
 
 
-# -- Which k labels to predict, given the probabilities of label sets ------------------------------
-
-
-_MOST_PAIRS = 2**23  # of sets to predict and sets that are true: 64 MB
-_CHUNK = 2**20  # chances that are held at a time
-_SETS_TO_START_FROM = 3  # where not all sets of k labels are compared
-_TIE = 1e-10  # chances that differ by less are the same, but for rounding
+# -- The k labels to predict, given the probabilities of label sets --------------------------------
 
 
 class SetDecision:
@@ -452,33 +443,32 @@ class SetDecision:
     .. math:: Z(x) = \arg\max_{|Z| = k} \; \sum_Y P(Y | x) \,
         \big[ Z \subseteq Y \text{ or } Y \subseteq Z \big]
 
-    Ties go to the labels that are more probable, one by one, and then to those that come first.
-    All sets of k labels are compared as long as there are few enough of them; `is_exact` tells.
-    Beyond that a few sets are improved by exchanges of one label for another, while that helps:
-    the k most probable labels, the set that grows by the label which is best at each size, and the
-    three most probable sets, cut or filled up to k labels. The best of them may not be the best of
-    all.
+    Ties go to the labels that are more probable one by one, and then to those that come first. All
+    sets of k labels are compared if there are few enough of them; then `is_exact` is true. Else a
+    few sets are improved by exchanging one label for another as long as that helps: the k most
+    probable labels, the set that grows by the best label at each size, and the three most probable
+    sets, cut or filled to k labels. The best of these may not be the best of all.
 
     Parameters
     ----------
     sets : ndarray of bool of shape (n_sets, n_labels)
-        Those that may be true.
+        The sets that may be true.
     k : int
-        Fewer than there are labels.
+        Fewer than the number of labels.
     """
 
     def __init__(self, sets: BoolArray, k: int) -> None:
         self.sets, self.k = sets, k
         n_sets, n_labels = sets.shape
-        self.is_exact = comb(n_labels, k) * max(n_sets, n_labels) <= _MOST_PAIRS
+        self.is_exact = comb(n_labels, k) * max(n_sets, n_labels) <= _MAX_CANDIDATE_PAIRS
         self.members = sets.astype(np.float64)
         if not self.is_exact:
             return
         choices = np.array(list(combinations(range(n_labels), k)))
         self.candidates = np.zeros((len(choices), n_labels))
         np.put_along_axis(self.candidates, choices, 1.0, axis=1)
-        found, most = self.candidates @ self.members.T, np.minimum(self.members.sum(axis=1), k)
-        self.is_right = np.equal(found, most, out=found, casting="unsafe")
+        shared, needed = self.candidates @ self.members.T, np.minimum(self.members.sum(axis=1), k)
+        self.is_right = np.equal(shared, needed, out=shared, casting="unsafe")
 
     def __call__(self, probability: FloatArray) -> BoolArray:
         """Return the labels to predict, given the probability of each set in each row.
@@ -492,7 +482,7 @@ class SetDecision:
         ndarray of bool of shape (n_samples, n_labels)
         """
         n = len(probability)
-        size = max(1, _CHUNK // len(self.candidates if self.is_exact else self.sets))
+        size = max(1, _MAX_CHANCES // len(self.candidates if self.is_exact else self.sets))
         chosen = np.empty((n, self.sets.shape[1]), dtype=bool)
         for begin in range(0, n, size):
             rows = slice(begin, begin + size)
@@ -511,25 +501,25 @@ class SetDecision:
 
     def _by_exchange(self, probability: FloatArray) -> BoolArray:
         search = _Search(probability, self.sets, self.k)
-        best, most = None, np.zeros(len(probability))
+        best, highest = None, np.zeros(len(probability))
         for start in search.starts():
-            end = search.exchanged(start)
+            end = search.exchange_labels(start)
             chances = chance(probability, self.sets, end)
-            is_better = chances > most + _TIE
+            is_better = chances > highest + _TIE
             best = end if best is None else np.where(is_better[:, None], end, best)
-            most = np.maximum(chances, most)
+            highest = np.maximum(chances, highest)
         return np.asarray(best)
 
 
 def chance(probability: FloatArray, sets: BoolArray, chosen: BoolArray) -> FloatArray:
-    """Return how likely the chosen labels of each row are to be right."""
-    found = chosen.astype(np.float64) @ sets.T
-    most = np.minimum(sets.sum(axis=1), chosen.sum(axis=1)[:, None])
-    return np.asarray((probability * (found == most)).sum(axis=1))
+    """Return the probability that the chosen labels of each row are right."""
+    shared = chosen.astype(np.float64) @ sets.T
+    needed = np.minimum(sets.sum(axis=1), chosen.sum(axis=1)[:, None])
+    return np.asarray((probability * (shared == needed)).sum(axis=1))
 
 
 class _Search:
-    """Good sets of k labels for some rows, when all of them are too many to compare."""
+    """Good sets of k labels, where there are too many sets to compare all."""
 
     def __init__(self, probability: FloatArray, sets: BoolArray, k: int) -> None:
         self.probability, self.sets, self.k = probability, sets, k
@@ -538,10 +528,10 @@ class _Search:
         self.marginal = probability @ self.members
 
     def starts(self) -> Iterator[BoolArray]:
-        """Yield sets to begin with."""
+        """Yield sets to start from."""
         yield is_top(self.marginal, self.k)
         yield self._grown()
-        order = np.argsort(-self.probability, axis=1, kind="stable")[:, :_SETS_TO_START_FROM]
+        order = np.argsort(-self.probability, axis=1, kind="stable")[:, :_N_STARTING_SETS]
         for place in order.T:
             yield is_top(self.members[place] + self.marginal / 2, self.k)
 
@@ -552,11 +542,11 @@ class _Search:
             chosen[np.arange(len(chosen)), label] = True
         return chosen
 
-    def exchanged(self, chosen: BoolArray) -> BoolArray:
-        """Exchange the one label that helps most, for as long as one does."""
+    def exchange_labels(self, chosen: BoolArray) -> BoolArray:
+        """Exchange the label that helps most, as long as one helps."""
         chosen = chosen.copy()
         best = chance(self.probability, self.sets, chosen)
-        rows = np.arange(len(chosen))  # those that are not done
+        rows = np.arange(len(chosen))  # not done yet
         for _ in range(10 * self.k):
             columns = np.nonzero(chosen[rows])[1].reshape(-1, self.k)
             trials = []
@@ -576,13 +566,13 @@ class _Search:
         return chosen
 
     def _best_addition(
-        self, chosen: BoolArray, rows: npt.NDArray[np.intp] | slice
-    ) -> tuple[npt.NDArray[np.intp], FloatArray]:
-        """Return the label to add to each of these rows, and how likely the set is right then."""
+        self, chosen: BoolArray, rows: IntArray | slice
+    ) -> tuple[IntArray, FloatArray]:
+        """Return the label to add to each row, and the probability that the set is right then."""
         size, probability = int(chosen[0].sum()) + 1, self.probability[rows]
-        found, most = chosen @ self.members.T, np.minimum(self.sizes, size)
-        is_right = probability * (found == most)  # whatever label is added: none is missing
-        is_near = probability * (found == most - 1)  # if one is added that the set holds
+        shared, needed = chosen @ self.members.T, np.minimum(self.sizes, size)
+        is_right = probability * (shared == needed)  # with any further label
+        is_near = probability * (shared == needed - 1)  # with a further label of the true set
         chances = is_right.sum(axis=1, keepdims=True) + is_near @ self.members
         chances[chosen] = -np.inf
         is_tied = chances >= chances.max(axis=1, keepdims=True) - _TIE

@@ -1,4 +1,8 @@
-"""Linear models that score labels and predict the k best of them."""
+"""Linear models that score labels and predict the k best ones.
+
+`TopKLinear` turns scores into predictions, for any way to learn them. `TopKMultilabelClassifier`
+learns them by a ranked range of top-k losses. `logistic_scores` fits each label by itself.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import validate_data
 
 from sorr._checks import as_inverse_ridge, as_label_count, check_choice
-from sorr._typing import FloatArray, IntArray, Report
+from sorr._typing import BoolArray, FloatArray, IntArray, Report
 from sorr.estimators.base import (
     LinearModel,
     NotConvergedWarning,
@@ -27,6 +31,7 @@ from sorr.estimators.base import (
     rollback_on_error,
     warn,
 )
+from sorr.estimators.classifier import RANKINGS
 from sorr.estimators.label_sets import Kind, Labels, indicator_like, labels_of
 from sorr.estimators.ranked_range import (
     RankedRangeLinear,
@@ -41,19 +46,25 @@ from sorr.metrics import topk_multilabel_accuracy
 from sorr.objectives import RankedRangeObjective
 
 __all__ = [
-    "LabelScores",
     "TopKLinear",
     "TopKMultilabelClassifier",
     "logistic_scores",
-    "standardised_sum",
 ]
+
+_LOSSES = ("tkml", "subset", "subset+logistic", "multilabel_hinge")
+_SMOOTHING_WIDTH = 2.0  # of the corners of the margin that logistic scores are added to
+_MAX_CERTIFIED = 10_000  # rows times pairs of labels: up to here a certificate takes a second
+_NOT_CONVERGED = (
+    "Not converged: the logistic regression of a label reached its limit of steps; scale the "
+    "columns of X, lower C_logistic, or raise tol."
+)
 
 
 class TopKLinear(ClassifierMixin, LinearModel):
-    """A linear score for each label; the k labels that score best are predicted.
+    """A linear score for each label. The k labels with the best scores are predicted.
 
     Targets are an indicator, or one class for each row: see `labels_of`. A subclass has a
-    parameter `k`, and a `_learn_labels` that ends with `_keep_labels`.
+    parameter `k`, and a method `_learn_labels` that ends with `_keep_labels`.
 
     Attributes
     ----------
@@ -64,21 +75,21 @@ class TopKLinear(ClassifierMixin, LinearModel):
     """
 
     _kind: Kind
-    """What the last fit was given as its target."""
+    """The form of the target of the last fit."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
 
-        If anything goes wrong, an interruption included, the estimator stays as it was.
+        After any error, also after an interruption, the estimator is as it was before.
 
         Parameters
         ----------
         X : array-like, frame or sparse matrix of shape (n_samples, n_features)
         y : array-like, frame or sparse matrix
             The labels of each row: an indicator of shape (n_samples, n_labels), or one class for
-            each row. `MultiLabelBinarizer` of scikit-learn makes an indicator of sets of labels.
+            each row. `MultiLabelBinarizer` of scikit-learn makes an indicator from label sets.
         sample_weight : array-like of shape (n_samples,), optional
-            The mass of each row: a row of weight two is two copies of it.
+            The mass of each row. A row of weight two counts as two copies.
 
         Returns
         -------
@@ -92,16 +103,16 @@ class TopKLinear(ClassifierMixin, LinearModel):
 
     @abstractmethod
     def _check_parameters(self) -> None:
-        """Refuse parameters that make no sense, before the data is looked at."""
+        """Refuse parameters that cannot be used, before the data is read."""
 
     @abstractmethod
     def _learn_labels(self, rows: Rows, labels: Labels) -> list[Warning]:
-        """Learn, keep the scores, and return what is wrong with them."""
+        """Learn the scores, store them, and return warnings about them."""
 
     def _label_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Labels]:
-        """Return the rows that count, whose `y` is the indicator, and their labels."""
+        """Return the rows of positive weight, with the indicator as `y`, and their labels."""
         if y is None:
-            validate_data(self, X, y)  # says in scikit-learn's words that there has to be one
+            validate_data(self, X, y)  # raises scikit-learn's error about a missing y
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         labels = labels_of(y)
         check_length(labels.indicator, X.shape[0])
@@ -111,7 +122,7 @@ class TopKLinear(ClassifierMixin, LinearModel):
         return rows._replace(y=labels.indicator), labels
 
     def _keep_labels(self, labels: Labels, coef: Any, intercept: Any) -> None:
-        """Keep a solution: coefficients of shape (n_features, n_labels), as solvers find them."""
+        """Store a solution: coefficients of shape (n_features, n_labels), and intercepts."""
         self._kind, self.classes_ = labels.kind, labels.classes
         self.n_labels_ = len(labels.classes)
         self.coef_ = np.ascontiguousarray(np.transpose(coef), dtype=np.float64)
@@ -130,10 +141,10 @@ class TopKLinear(ClassifierMixin, LinearModel):
         Returns
         -------
         ndarray of shape (n_samples, n_labels) or (n_samples,)
-            Of each row, less the middle between the k-th and the next score: positive for the
-            labels that are predicted, unless these two are tied. If the fit was given one class
-            for each row, the scores as they are; with two classes the second one's less the first
-            one's.
+            For an indicator, the scores minus the middle between the k-th and the next score of
+            the row: positive for the predicted labels, unless these two are tied. For one class
+            in each row, the scores as they are; with two classes, the second score minus the
+            first.
         """
         raw = self._raw_prediction(X)
         if self._kind != "multiclass":
@@ -144,7 +155,7 @@ class TopKLinear(ClassifierMixin, LinearModel):
         return np.asarray(raw[:, 1] - raw[:, 0]) if self.n_labels_ == 2 else raw
 
     def predict(self, X: Any) -> Any:
-        """Return the k labels of each row that score best, or the best class.
+        """Return the k labels with the best scores for each row, or the best class.
 
         Parameters
         ----------
@@ -153,7 +164,7 @@ class TopKLinear(ClassifierMixin, LinearModel):
         Returns
         -------
         ndarray or sparse array of shape (n_samples, n_labels), or ndarray of shape (n_samples,)
-            The indicator of k labels, sparse if that of the fit was. The class that scores best,
+            An indicator of k labels, sparse if that of the fit was. The class with the best score,
             if the fit was given one class for each row. Of tied labels the first is predicted.
         """
         raw = self._raw_prediction(X)
@@ -163,7 +174,7 @@ class TopKLinear(ClassifierMixin, LinearModel):
         return sparse.csr_array(indicator) if self._kind == "sparse" else indicator
 
     def predict_topk(self, X: Any) -> npt.NDArray[Any]:
-        """Return the names of the k labels of each row that score best.
+        """Return the names of the k labels with the best scores for each row.
 
         Parameters
         ----------
@@ -172,7 +183,7 @@ class TopKLinear(ClassifierMixin, LinearModel):
         Returns
         -------
         ndarray of shape (n_samples, k)
-            The best first; of tied labels the one that comes first in ``classes_``.
+            The best first. Of tied labels the one that comes first in ``classes_``.
         """
         best = np.argsort(-self._raw_prediction(X), axis=1, kind="stable")
         return np.asarray(self.classes_[best[:, : as_label_count(self.k, self.n_labels_)]])
@@ -180,15 +191,15 @@ class TopKLinear(ClassifierMixin, LinearModel):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the top-k multi-label accuracy.
 
-        It is the share of rows whose k best labels are all true, or contain all that are true:
-        with one class for each row, the top-k accuracy. See
+        It is the share of rows whose k best labels are all true, or contain all true labels. With
+        one class for each row it is the top-k accuracy. See
         `sorr.metrics.topk_multilabel_accuracy`.
 
         Parameters
         ----------
         X : array-like, frame or sparse matrix of shape (n_samples, n_features)
         y : array-like, frame or sparse matrix
-            Targets in the form of those of the fit, and no other labels.
+            Targets as in `fit`, without new labels.
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns
@@ -206,114 +217,110 @@ class TopKLinear(ClassifierMixin, LinearModel):
         return tags
 
 
-# -- Top-k multi-label classification that can leave out rows labelled wrongly ---------------------
-
-
-_LOSSES = ("tkml", "subset", "subset+logistic", "multilabel_hinge")
-_RANKINGS = ("pooled", "within_class")
-_ROUND = 2.0  # width of the corners of the margin that logistic scores are added to
-_SMALL = 10_000  # rows times pairs of labels, up to which a certificate takes a second at most
+# -- The classifier --------------------------------------------------------------------------------
 
 
 class TopKMultilabelClassifier(TopKLinear, RankedRangeLinear):
-    r"""A linear classifier whose k best labels are to be true, or to contain all that are.
+    r"""A linear classifier whose k best labels should be true, or contain all true labels.
 
     .. math:: \min_{W, b} \; \frac{1}{k' - m'} \sum_{i=m'+1}^{k'} s_{[i]}(W, b)
         + \frac{\|W\|^2}{2 C}
 
-    :math:`s_{[1]} \ge s_{[2]} \ge \dots` are the losses of the rows, sorted; m' and k' are
-    `m_samples` and `k_samples`. By default all rows count, and this is the mean. A row's loss
-    ranks the scores :math:`f = W x + b` of its labels, of which the set Y is true and F is not:
+    :math:`s_{[1]} \ge s_{[2]} \ge \dots` are the sorted losses of the rows; m' and k' are
+    `m_samples` and `k_samples`. By default all rows count, and this is the mean. The loss of a row
+    ranks the scores :math:`f = W x + b` of its labels. Y are the true labels, F the others:
 
     - "tkml": :math:`[1 + f_{[k+1]} - \min_Y f]_+`, the top-k multi-label loss of the paper;
-    - "subset": :math:`[1 + f^F_{[k-r+1]} - f^Y_{[r]}]_+` with r = min(k, \|Y\|), a margin that
-      follows `score`;
-    - "multilabel_hinge": :math:`[1 + \max_F f - \min_Y f]_+`, which is convex and knows no k;
-    - "subset+logistic": the scores of "subset" with its corners rounded, at a temperature of one
-      half, and of a logistic regression of each label by itself, each divided by the standard
-      deviation of its scores over all training rows and labels, added up. Often the best: see
+    - "subset": :math:`[1 + f^F_{[k-r+1]} - f^Y_{[r]}]_+` with r = min(k, \|Y\|), a margin for
+      `score`;
+    - "multilabel_hinge": :math:`[1 + \max_F f - \min_Y f]_+`, which is convex and has no k;
+    - "subset+logistic": the sum of two scores. One is "subset" with rounded corners, at a
+      temperature of one half. The other is a logistic regression of each label by itself. Each
+      is divided by its standard deviation over all training rows and labels. Often the best; see
       the benchmarks.
 
-    A row that has no label, or all of them, is always right and costs nothing, except that "tkml"
-    is at least one where more than k labels are true. A label that no row has still has a score.
+    A row without labels, or with all of them, is always right and costs nothing, except that
+    "tkml" is at least one where more than k labels are true. A label that no row has still gets a
+    score.
 
     Parameters
     ----------
     k : int, default=1
-        How many labels to predict; fewer than there are.
+        Number of labels to predict, fewer than there are.
     loss : {"tkml", "subset", "subset+logistic", "multilabel_hinge"}, default="tkml"
-        The individual loss.
+        The loss of a row.
     C : float, default=10.0
-        The inverse strength of the ridge, as in the paper. With standardised features, 3 to 10 did
-        best on Emotions, Scene and Yeast together; "tkml" wants 3 to 30, by data set.
+        The inverse strength of the ridge, as in the paper. With standardised features, 3 to 10 was
+        best on Emotions, Scene and Yeast together. For "tkml" the best is 3 to 30, by data set.
     C_logistic : float or None, default=None
-        The same for the logistic part of "subset+logistic"; None for the same number.
+        The same for the logistic part of "subset+logistic". None takes C.
     m_samples : int, float or mapping, default=0
-        How many rows to drop, those of the largest losses: a count, or a fraction strictly between
-        0 and 1. Within classes, a fraction of each class, or a mapping from class to count or
-        fraction.
+        How many rows to drop, those with the largest losses: a count, or a fraction strictly
+        between 0 and 1. Within classes, a fraction of each class, or a mapping from class to count
+        or fraction.
     k_samples : int, float, mapping or None, default=None
-        The last rank of the rows to keep, in the same units; None keeps all that are easier.
+        The last rank of the rows to keep, in the same units. None keeps all rows with smaller
+        losses.
     ranking : {"pooled", "within_class"}, default="pooled"
-        Whether rows are ranked among all, or among those of their class: that is for targets with
-        one class for each row only. Within classes, the average is taken in each class, and
-        classes count by their number of rows.
+        Whether a row is ranked among all rows or among the rows of its class. The latter needs
+        targets with one class for each row; then losses are averaged in each class, and classes
+        count by their number of rows.
     fit_intercept : bool, default=True
         Whether there is an intercept.
     solver : {"trim", "dca"}, default="trim"
-        What minimises; see `sorr.solvers`. "dca" is the paper's algorithm, with deterministic
-        inner steps; its other settings are in the notes.
+        The solver; see `sorr.solvers`. "dca" is the paper's algorithm, with deterministic inner
+        steps; the notes show its other settings.
     certify : bool or "auto", default="auto"
-        Whether `trim` goes on to a certified fixed point, which takes many times longer. "auto"
+        Whether `trim` continues to a certified fixed point, which takes many times longer. "auto"
         does so for small problems: up to 10,000 rows times pairs of labels.
     tol : float, default=1e-6
         The certified gap to reach, relative to the objective, and the gradient at which a logistic
         regression stops.
     max_iter : int, default=50
-        How many trimming steps, or outer steps of "dca", to take at most.
+        Maximum number of trimming steps, or of outer steps of "dca".
     warm_start : bool, default=False
-        Whether to start at the parameters of the last fit, and nowhere else: of other k or C too,
-        if the labels are the same. Go from a large C to small ones, since coefficients that a
-        strong ridge kept small lead to poor minima.
+        Whether to start only at the parameters of the last fit, also of one with another k or C,
+        if the labels are the same. Go from large to small C: coefficients that a strong ridge kept
+        small lead to poor minima.
     random_state : int, RandomState, Generator or None, default=None
-        Draws samples of the rows where they are many. Losses that are not convex have a single
-        starting point, a short fit by a convex relative.
+        Seed for samples of the rows, where there are many. The same seed gives the same result.
+        Losses that are not convex have a single starting point, a short fit of a convex loss.
     verbose : int, default=0
-        Whether to report progress to standard error, every two seconds; above 1, every step.
+        1 prints progress to standard error every two seconds, 2 prints every step.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_labels, n_features)
     intercept_ : ndarray of shape (n_labels,)
-        With a mean of zero: what is added to all scores changes nothing.
+        Their mean is zero, since a constant added to all scores changes nothing.
     classes_ : ndarray of shape (n_labels,)
         The labels: the columns of an indicator, or the classes that occur, sorted.
     n_labels_ : int
     n_features_in_, feature_names_in_
-        As in all of scikit-learn.
+        As in scikit-learn.
     objective_, gap_, status_, trace_, n_iter_, minima_
-        What was reached, what is known of it, and how: see `RankedRangeClassifier`. Of
-        "subset+logistic" this and all that follows is of the "subset" part.
+        The objective and how it was reached; see `RankedRangeClassifier`. For "subset+logistic",
+        these and all attributes below belong to the "subset" part.
     m_, k_ : ndarray of shape (1,) or (n_classes,)
         `m_samples` and `k_samples` in rows, or mass: of all rows, or of each class.
     thresholds_ : ndarray of shape (1, 2) or (n_classes, 2)
-        The losses at these ranks: infinite where m is 0.
+        The losses at these ranks. Infinite where m is 0.
     losses_ : ndarray of shape (n_samples,)
-        The loss of each row; NaN for rows of no weight.
+        The loss of each row. NaN for rows of weight zero.
     row_weights_ : ndarray of shape (n_samples,)
         How much each row counts in the objective. They sum to one.
     outlier_mask_ : ndarray of bool of shape (n_samples,)
-        The rows that were dropped as a whole, with all of their labels.
+        The dropped rows, each with all of its labels.
 
     See Also
     --------
-    RankedRangeClassifier : One class for each row, and losses that rank no labels.
-    sorr.metrics.topk_multilabel_accuracy : What `score` returns.
+    RankedRangeClassifier : One class for each row, and losses that do not rank labels.
+    sorr.metrics.topk_multilabel_accuracy : The value of `score`.
 
     Notes
     -----
-    The other settings of the paper's Algorithm 1 are arguments of `sorr.solvers.dca`, which takes
-    the same objective. This example takes subgradient steps on all rows.
+    `sorr.solvers.dca` has the other settings of the paper's Algorithm 1 and takes the same
+    objective. This example takes subgradient steps on all rows.
 
     >>> import numpy as np
     >>> from sorr import losses, objectives, solvers
@@ -322,8 +329,8 @@ class TopKMultilabelClassifier(TopKLinear, RankedRangeLinear):
     >>> Y = X @ rng.normal(size=(4, 5)) > 0.5
     >>> loss = losses.TopKMultilabel(k=2)
     >>> objective = objectives.RankedRangeObjective(X, Y, loss, C=1e4)
-    >>> how = dict(batch_size=100, inner_steps=100, outer_steps=5, step_size=0.1)
-    >>> solvers.dca(objective, **how).coef.shape
+    >>> options = dict(batch_size=100, inner_steps=100, outer_steps=5, step_size=0.1)
+    >>> solvers.dca(objective, **options).coef.shape
     (4, 5)
 
     References
@@ -349,6 +356,8 @@ class TopKMultilabelClassifier(TopKLinear, RankedRangeLinear):
     """
 
     n_starts: ClassVar[Literal["auto"]] = "auto"
+    _theta: Any = None
+    """The solution of the last fit, where the next one may start."""
 
     def __init__(
         self,
@@ -387,15 +396,14 @@ class TopKMultilabelClassifier(TopKLinear, RankedRangeLinear):
 
     def _check_parameters(self) -> None:
         check_choice("loss", self.loss, _LOSSES)
-        check_choice("ranking", self.ranking, _RANKINGS)
+        check_choice("ranking", self.ranking, RANKINGS)
 
     def _learn_labels(self, rows: Rows, labels: Labels) -> list[Warning]:
         if not np.array_equal(getattr(self, "classes_", ()), labels.classes):
-            self.__dict__.pop("_theta", None)  # scores of other labels are nowhere to start from
+            self._theta = None  # a fit cannot start from the scores of other labels
         C_logistic = as_inverse_ridge(self.C)
         if self.C_logistic is not None:
-            with prefix_errors("C_logistic, here C"):
-                C_logistic = as_inverse_ridge(self.C_logistic)
+            C_logistic = as_inverse_ridge(self.C_logistic, "C_logistic")
         names = labels.classes.tolist()
         groups = self._groups(labels)
         with prefix_errors("m_samples and k_samples, here m and k"):
@@ -418,12 +426,12 @@ class TopKMultilabelClassifier(TopKLinear, RankedRangeLinear):
                 progress=print_reports(type(self).__name__, self.verbose),
             )
             notices += logistic.notices
-            scores = standardised_sum([scores, logistic], rows.X, rows.weight)
+            scores = add_standardised([scores, logistic], rows.X, rows.weight)
         self._keep_labels(labels, scores.coef, scores.intercept - scores.intercept.mean())
         return notices
 
     def _ranks(self, rows: Rows, groups: IntArray | None, names: list[Any]) -> Ranks:
-        """Return the ranks among all rows, or in each class."""
+        """Return m_samples and k_samples in mass, among all rows or in each class."""
         if groups is None:
             masses = np.bincount(np.zeros(len(rows.y), np.intp), rows.weight, 1)
             return ranks_in_all(self.m_samples, self.k_samples, rows.round_masses(masses))
@@ -435,11 +443,11 @@ class TopKMultilabelClassifier(TopKLinear, RankedRangeLinear):
         if self.loss == "multilabel_hinge":
             return MultilabelHinge()
         loss = TopKMultilabel(k) if self.loss == "tkml" else TopKSubset(k)
-        is_round = self.loss == "subset+logistic" and self.solver == "trim"
-        return loss.smoothed(_ROUND) if is_round else loss
+        is_smooth = self.loss == "subset+logistic" and self.solver == "trim"
+        return loss.smoothed(_SMOOTHING_WIDTH) if is_smooth else loss
 
-    def _groups(self, labels: Labels) -> npt.NDArray[np.intp] | None:
-        """Return the class of each row, if that is where it is ranked."""
+    def _groups(self, labels: Labels) -> IntArray | None:
+        """Return the class of each row if rows are ranked in their classes."""
         if self.ranking == "pooled":
             return None
         if labels.kind != "multiclass":
@@ -455,49 +463,28 @@ class TopKMultilabelClassifier(TopKLinear, RankedRangeLinear):
                 raise ValueError(
                     f"certify={self.certify!r} is not known; needed True, False or 'auto'"
                 )
-            return objective.n_samples * objective.shape[1] ** 2 <= _SMALL
+            return objective.n_samples * objective.shape[1] ** 2 <= _MAX_CERTIFIED
         return super()._certifies(objective)
 
     def _warm(self, shape: tuple[int, ...]) -> FloatArray | None:
-        last = getattr(self, "_theta", None)
+        last = self._theta
         if super()._warm(shape) is None or last is None:
             return None
-        theta = np.zeros(shape)  # the last fit may have had an intercept, or none, unlike this one
+        theta = np.zeros(shape)  # only one of the two fits may have an intercept
         n_shared = min(len(theta), len(last))
         theta[:n_shared] = last[:n_shared]
         return theta
 
-    def outlier_score(self, X: Any, y: Any) -> FloatArray:
-        """Return by how much the loss of each row exceeds all that were kept.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-        y : array-like, frame or sparse matrix
-            Targets in the form of those of the fit, and no other labels.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Above zero for a row that would have been left out; the larger, the more suspect.
-        """
+    def _losses(self, X: Any, y: Any) -> tuple[FloatArray, IntArray]:
         X = self._features(X)
         truth = indicator_like(y, self.classes_, self._kind)
         check_length(truth, X.shape[0])
         d = self.n_features_in_
         raw = X @ self._theta[:d] + (self._theta[d] if len(self._theta) > d else 0.0)
-        losses = self._loss.value(truth, np.asarray(raw))
-        level = self._levels[truth.argmax(axis=1)] if len(self._levels) > 1 else self._levels[0]
-        return np.asarray(losses - level)
+        return np.asarray(self._loss.value(truth, np.asarray(raw))), truth.argmax(axis=1)
 
 
-# -- Logistic regression of each label by itself, and its sum with other scores --------------------
-
-
-_UNFINISHED = (
-    "Not converged: the logistic regression of a label reached its limit of steps; scale the "
-    "columns of X, lower C_logistic, or raise tol."
-)
+# -- Logistic regression of each label by itself ---------------------------------------------------
 
 
 class LabelScores(NamedTuple):
@@ -515,7 +502,7 @@ class LabelScores(NamedTuple):
 
 def logistic_scores(
     X: Any,
-    indicator: npt.NDArray[np.bool_],
+    indicator: BoolArray,
     weight: FloatArray | None = None,
     *,
     C: float,
@@ -524,13 +511,12 @@ def logistic_scores(
     max_iter: int = 1000,
     progress: Report | None = None,
 ) -> LabelScores:
-    r"""Fit scikit-learn's logistic regression to each label: its log odds are the scores.
+    r"""Fit scikit-learn's logistic regression to each label. Its log odds are the scores.
 
     .. math:: \frac{1}{n} \sum_i \log(1 + e^{-y_{ij} s_{ij}}) + \frac{\|w_j\|^2}{2C}
 
-    A label that all rows have, or none, has nothing to be told by: its score is the same
-    everywhere, the log odds of its share with half a row added on both sides (zero without an
-    intercept).
+    A label that all rows have, or none, gets the same score everywhere: the log odds of its share
+    with half a row added on both sides (zero without an intercept).
 
     Parameters
     ----------
@@ -564,15 +550,16 @@ def logistic_scores(
         coef[:, j], intercept[j] = model.coef_[0], np.squeeze(model.intercept_)
         if progress is not None:
             progress(j + 1, n_labels, "logistic scores of labels")
-    return LabelScores(coef, intercept, () if is_converged else (NotConvergedWarning(_UNFINISHED),))
+    notices = () if is_converged else (NotConvergedWarning(_NOT_CONVERGED),)
+    return LabelScores(coef, intercept, notices)
 
 
-def standardised_sum(
+def add_standardised(
     parts: Sequence[LabelScores], X: Any, weight: FloatArray | None = None
 ) -> LabelScores:
-    """Return the sum of scores, each in units of its standard deviation over rows and labels.
+    """Return the sum of scores, each divided by its standard deviation over rows and labels.
 
-    Scores that are the same for all of them add nothing.
+    Scores that are the same everywhere add nothing.
     """
     coef, intercept = np.zeros_like(parts[0].coef), np.zeros_like(parts[0].intercept)
     for part in parts:
