@@ -68,6 +68,11 @@ class Images(_Described):
     test: tuple[Part, Part]
     target_names: tuple[str, ...]
 
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the pixels, row by row."""
+        return tuple(f"pixel_{i}_{j}" for i in range(PIXELS[0]) for j in range(PIXELS[1]))
+
 
 def _number(letter: str, count: int) -> tuple[str, ...]:
     """Return that many names: the letter and a number from 1."""

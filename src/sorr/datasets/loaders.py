@@ -412,16 +412,15 @@ def inventory() -> list[Entry]:
 
 
 def _describe(known: Table | Images) -> Entry:
-    name, n_names = known.name, len(known.target_names)
+    name, kind, place = known.name, "classes", "generated"
     if isinstance(known, Images):
-        rows, columns, kind = known.train[0].shape[0], PIXELS[0] * PIXELS[1], "classes"
-        place = _place(known.train, IMAGE_MIRRORS[name][0])
+        rows, place = known.train[0].shape[0], _place(known.train, IMAGE_MIRRORS[name][0])
     else:
-        rows, columns = known.rows, len(known.features)
-        kind = "classes" if known.n_labels == 1 else "labels"
-        is_stored = name in SOURCES
-        place = _place([known.part], next(iter(SOURCES[name]))) if is_stored else "generated"
-    return Entry(name, rows, columns, f"{n_names} {kind}", place, known.text)
+        rows, kind = known.rows, "classes" if known.n_labels == 1 else "labels"
+        if name in SOURCES:
+            place = _place([known.part], next(iter(SOURCES[name])))
+    target = f"{len(known.target_names)} {kind}"
+    return Entry(name, rows, len(known.features), target, place, known.text)
 
 
 def _place(parts: Sequence[Part], source: str) -> str:
@@ -444,7 +443,7 @@ def load_table(name: str, options: LoadOptions) -> Any:
         table, path = get_table(name, options.data_home, options.download)
     X, labels = np.split(table, [len(known.features)], axis=1)
     y = labels[:, 0].astype(np.int64) if known.n_labels == 1 else labels.astype(np.int8)
-    return _bunch(X.copy(), y, known.features, known, path, options)
+    return _bunch(X.copy(), y, known, path, options)
 
 
 def _load_images(name: str, subset: str, options: LoadOptions) -> Any:
@@ -458,45 +457,43 @@ def _load_images(name: str, subset: str, options: LoadOptions) -> Any:
     classes = [get_images(classes, data_home, download)[0] for _, classes in parts]
     X = np.concatenate([pixels for pixels, _ in images]).reshape(-1, np.prod(PIXELS))
     y = np.concatenate(classes).astype(np.int64)
-    names = [f"pixel_{i}_{j}" for i, j in np.ndindex(PIXELS)]
-    return _bunch(X, y, names, known, images[0][1], options)
+    return _bunch(X, y, known, images[0][1], options)
 
 
 def _bunch(
     X: npt.NDArray[Any],
     y: npt.NDArray[Any],
-    features: Sequence[str],
     known: Table | Images,
     path: Path | None,
     options: LoadOptions,
 ) -> Any:
-    arrays = {"data": X, "target": y}
+    """Return arrays or pandas objects in the form that was asked for."""
+    parts: dict[str, Any] = {"data": X, "target": y}
     if options.as_frame:
-        arrays = _as_frames(X, y, features, ("y",) if y.ndim == 1 else known.target_names)
+        pd = _need_pandas()
+        data = pd.DataFrame(X, columns=list(known.features))
+        labels = ["y"] if y.ndim == 1 else list(known.target_names)
+        target = pd.DataFrame(y.reshape(len(y), -1), columns=labels)
+        frame = pd.concat([data, target], axis=1)
+        parts = {"data": data, "target": target["y"] if y.ndim == 1 else target, "frame": frame}
     if options.as_pair:
-        return arrays["data"], arrays["target"]
+        return parts["data"], parts["target"]
     from sklearn.utils import Bunch
 
     return Bunch(
-        **arrays,
-        feature_names=list(features),
+        **parts,
+        feature_names=list(known.features),
         target_names=list(known.target_names),
         DESCR=known.text,
         filename=None if path is None else str(path),
     )
 
 
-def _as_frames(
-    X: npt.NDArray[Any], y: npt.NDArray[Any], features: Sequence[str], labels: Sequence[str]
-) -> dict[str, Any]:
-    """Return features, target and both together as pandas objects."""
+def _need_pandas() -> Any:
     try:
         import pandas as pd
     except ImportError as error:
         raise ImportError(
             "as_frame=True needs pandas, which is not installed: pip install pandas"
         ) from error
-    data = pd.DataFrame(X, columns=list(features))
-    target = pd.DataFrame(y.reshape(len(y), -1), columns=list(labels))
-    frame = pd.concat([data, target], axis=1)
-    return {"data": data, "target": target["y"] if y.ndim == 1 else target, "frame": frame}
+    return pd
