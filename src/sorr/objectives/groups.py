@@ -89,8 +89,8 @@ class Groups:
             except ValueError as error:
                 raise ValueError(f"in group {label!r}: {error}" if is_grouped else error) from None
             low, high = float(ends.m), float(ends.k or size)
-            share = float(size) / total
-            groups.append(Group(label, rows, low, high, float(size), share / (high - low)))
+            scale = float(size) / total / (high - low)
+            groups.append(Group(label, rows, m=low, k=high, mass=float(size), scale=scale))
         return cls(tuple(groups), n_samples, weight)
 
     def __iter__(self) -> Iterator[Group]:

@@ -124,7 +124,14 @@ def trim(
     if certify:
         refuse_unknown_pieces(objective)
     clipped = clip_targets(objective)
-    search = _Search(clipped, Trace(clipped, progress), rng, certify, tol, max_iter)
+    search = _Search(
+        objective=clipped,
+        trace=Trace(clipped, progress),
+        rng=rng,
+        certify=certify,
+        tol=tol,
+        max_iter=max_iter,
+    )
     search.run(start, n_starts)
     return restore_targets(objective, search.solution())
 
@@ -138,7 +145,7 @@ class _LocalMinimum(NamedTuple):
     is_settled: bool = True
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Search:
     """The search for the lowest local minimum, with its options."""
 
