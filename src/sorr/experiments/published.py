@@ -15,7 +15,6 @@ __all__ = [
     "MNIST_SETTINGS",
     "MULTILABEL",
     "MULTILABEL_SETTINGS",
-    "AggregateSetting",
     "LoopSetting",
     "Printed",
 ]

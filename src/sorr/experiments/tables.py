@@ -33,7 +33,6 @@ __all__ = [
     "format_gain",
     "format_mean",
     "markdown",
-    "paired",
     "read_notes",
     "read_text",
     "write_csv",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sorr.datasets import load_dataset
 from sorr.experiments import Cell
-from sorr.experiments.paper import aggregates as aggregates_ours
+from sorr.experiments.paper import aggregates as chapter
 from sorr.experiments.paper.aggregates import (
     CONFIRMED,
     GRIDS,
@@ -75,7 +75,7 @@ def test_neither_test_labels_nor_other_models_change_what_is_chosen(found, monke
         parts = parts_of(dataset, split)
         return parts._replace(y_test=-parts.y_test)
 
-    monkeypatch.setattr(aggregates_ours, "parts_of", spoilt)
+    monkeypatch.setattr(chapter, "parts_of", spoilt)
     wanted = cells(TUNED, CONFIRMED, "AoRR", "robust maximum")
     for cell, after in measure_ours(wanted, quick=True):
         before = found[cell.model]
@@ -101,7 +101,7 @@ def test_what_was_chosen_is_taken_only_if_it_is_better_on_other_folds_too(found)
 )
 def test_it_has_to_be_better_by_more_than_a_standard_error(gains, is_taken, found, monkeypatch):
     scores = iter([np.full(5, 0.8), 0.8 + np.array(gains) / 100])
-    monkeypatch.setattr(aggregates_ours, "cross_val_score", lambda *_, **__: next(scores))
+    monkeypatch.setattr(chapter, "cross_val_score", lambda *_, **__: next(scores))
     (cell,) = cells(CONFIRMED)
     plain, ranked = found["average"], found["AoRR"]
     confirmed = _confirmed(cell, parts_of("monk", 0), plain, ranked)

@@ -7,9 +7,7 @@ from sklearn.utils import Bunch
 
 from sorr.datasets import MNIST_FLIPS, flip_pairs
 from sorr.experiments import Cell, seed_of
-from sorr.experiments.paper import digits as mnist_digits
-from sorr.experiments.paper import digits as mnist_ours
-from sorr.experiments.paper import digits as mnist_paper
+from sorr.experiments.paper import digits as chapter
 from sorr.experiments.paper.digits import (
     MEASURES,
     MODELS,
@@ -81,8 +79,8 @@ def test_the_pixels_of_mnist_go_from_zero_to_one_in_its_own_two_parts(monkeypatc
         pixels = np.array([[0, 51], [255, 102]], dtype=np.uint8)
         return Bunch(data=pixels if subset == "train" else pixels[1:], target=np.array([7, 2])[:2])
 
-    monkeypatch.setattr(mnist_digits, "load_dataset", load)
-    images = mnist_digits._mnist.__wrapped__()
+    monkeypatch.setattr(chapter, "load_dataset", load)
+    images = chapter._mnist.__wrapped__()
     assert_array_equal(images.X, np.array([[0, 0.2], [1, 0.4]], dtype=np.float32))
     assert_array_equal(images.X_test, images.X[1:])
 
@@ -121,12 +119,12 @@ def test_trimming_beats_the_plain_softmax_where_labels_are_wrong():
 def test_only_the_oracle_is_told_how_many_labels_are_wrong(monkeypatch):
     asked = []
 
-    class Recorded(mnist_ours.RankedRangeClassifier):
+    class Recorded(chapter.RankedRangeClassifier):
         def fit(self, *_):
             asked.append(self.m)
             return self
 
-    monkeypatch.setattr(mnist_ours, "RankedRangeClassifier", Recorded)
+    monkeypatch.setattr(chapter, "RankedRangeClassifier", Recorded)
     digits, _ = noisy_digits(SMALL, 20, 0)
     for name in OUR_MODELS:
         if name in (TRIMMED, ORACLE):
@@ -141,9 +139,9 @@ def test_a_fit_depends_neither_on_right_labels_nor_on_test_labels(monkeypatch):
         images._replace(y_test=np.roll(images.y_test, 1)),
     )
     scores = []
-    monkeypatch.setattr(mnist_ours, "measures_of", lambda _, found: scores.append(found) or {})
+    monkeypatch.setattr(chapter, "measures_of", lambda _, found: scores.append(found) or {})
     for given in ((digits, images), lied):
-        monkeypatch.setattr(mnist_ours, "noisy_digits", lambda *_, given=given: given)
+        monkeypatch.setattr(chapter, "noisy_digits", lambda *_, given=given: given)
         list(measure_ours(cells(PEER)))
     assert_array_equal(*scores)
 
@@ -156,7 +154,7 @@ SHORT = LoopSetting(None, 2, 15, 0.1)
 
 @pytest.fixture(autouse=True)
 def _few_steps(monkeypatch):
-    monkeypatch.setattr(mnist_paper, "_QUICK", SHORT)
+    monkeypatch.setattr(chapter, "_QUICK", SHORT)
 
 
 def paper_cells(*models):
@@ -179,9 +177,9 @@ def test_no_test_label_is_used_before_all_is_measured(monkeypatch):
     digits, images = noisy_digits(SMALL, 30, 0)
     lied = images._replace(y_test=np.random.default_rng(0).permutation(images.y_test))
     scores, rows = [], []
-    monkeypatch.setattr(mnist_paper, "measures_of", lambda _, found: scores.append(found) or {})
+    monkeypatch.setattr(chapter, "measures_of", lambda _, found: scores.append(found) or {})
     for given in (images, lied):
-        monkeypatch.setattr(mnist_paper, "noisy_digits", lambda *_, i=given: (digits, i))
+        monkeypatch.setattr(chapter, "noisy_digits", lambda *_, i=given: (digits, i))
         rows.append([measured.chosen for _, measured in measure_paper(paper_cells(*MODELS))])
     assert rows[0] == rows[1]
     assert_array_equal(scores[: len(MODELS)], scores[len(MODELS) :])
@@ -189,7 +187,7 @@ def test_no_test_label_is_used_before_all_is_measured(monkeypatch):
 
 def test_what_is_measured_is_what_the_loop_kept():
     digits, images = noisy_digits(SMALL, 30, 0)
-    effort = mnist_paper.EFFORTS[SMALL]
+    effort = chapter.EFFORTS[SMALL]
     parts, options = _parts(digits, effort), {"n_directions": effort.directions}
     expected = {
         RANKED: run_svm_loop(*parts, SHORT, ranks_own=True, **options),
@@ -206,13 +204,13 @@ def test_what_is_measured_is_what_the_loop_kept():
 def test_mnist_takes_the_printed_steps(monkeypatch):
     asked = []
     digits, images = noisy_digits(SMALL, 30, 0)
-    monkeypatch.setattr(mnist_paper, "noisy_digits", lambda *_: (digits, images))
-    monkeypatch.setattr(mnist_paper, "EFFORTS", {"mnist": Effort(10, 10, None)})
+    monkeypatch.setattr(chapter, "noisy_digits", lambda *_: (digits, images))
+    monkeypatch.setattr(chapter, "EFFORTS", {"mnist": Effort(10, 10, None)})
 
     def fit(_model, train, held, setting, _directions):
         asked.append(setting)
         return run_svm_loop(train, held, SHORT, ranks_own=True)
 
-    monkeypatch.setattr(mnist_paper, "_fit", fit)
+    monkeypatch.setattr(chapter, "_fit", fit)
     list(measure_paper((paper_cells("tkml")[0]._replace(dataset="mnist"),)))
     assert asked == [MNIST_SETTINGS[30]]

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from sorr.experiments import Cell, Plan, draw, get_experiment, run, seed_of
-from sorr.experiments.paper import digits as mnist_paper
+from sorr.experiments.paper import digits as chapter
 from sorr.experiments.paper.digits import MEASURES, ORACLE, OUR_MODELS, PEER, TOPS, TRIMMED
 from sorr.experiments.paper.table3 import EXPERIMENT, NOISES, _lines, label_of, page
 from sorr.experiments.published import MNIST, LoopSetting
@@ -85,14 +85,14 @@ def test_a_page_is_written_of_whatever_rows_there_are(tmp_path):
 
 
 def test_a_quick_run_ends_in_a_page_and_is_not_measured_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(mnist_paper, "_QUICK", LoopSetting(None, 2, 20, 0.1))
+    monkeypatch.setattr(chapter, "_QUICK", LoopSetting(None, 2, 20, 0.1))
     experiment = get_experiment("table3")
     plan = experiment.plan(("paper",), quick=True)
     paths = run(experiment, plan, tmp_path)
     assert [path.name for path in paths] == ["table3.md", "table3.csv"]
     before = [path.read_bytes() for path in paths]
     assert "A quick run" in before[0].decode()
-    monkeypatch.setattr(mnist_paper, "_fit", lambda *_: pytest.fail("it was fitted again"))
+    monkeypatch.setattr(chapter, "_fit", lambda *_: pytest.fail("it was fitted again"))
     assert [path.read_bytes() for path in run(experiment, plan, tmp_path)] == before
     for path in paths:
         path.unlink()
@@ -101,7 +101,7 @@ def test_a_quick_run_ends_in_a_page_and_is_not_measured_again(tmp_path, monkeypa
 
 def test_every_model_of_ours_has_its_lines():
     models = {line.model for line in _lines(EXPERIMENT.plan())}
-    assert set(OUR_MODELS) | set(mnist_paper.MODELS) == models
+    assert set(OUR_MODELS) | set(chapter.MODELS) == models
 
 
 # -- The page of accuracies on digits: its lines, its marks, and the sentences below ---------------

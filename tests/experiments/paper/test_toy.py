@@ -8,7 +8,7 @@ from sklearn.metrics import log_loss
 from sklearn.svm import SVC
 
 from sorr.datasets import make_imbalanced, make_multimodal
-from sorr.experiments.paper import toy as toy_models
+from sorr.experiments.paper import toy as chapter
 from sorr.experiments.paper.toy import (
     AUTHORS,
     KINDS,
@@ -183,7 +183,7 @@ def test_the_released_loop_has_the_printed_settings_and_the_rows_of_the_fit_to_c
         given.update(settings, X=X, y=y, loss=loss)
         return wanted
 
-    monkeypatch.setattr(toy_models, "run_aggregate_loop", record)
+    monkeypatch.setattr(chapter, "run_aggregate_loop", record)
     found = fit("paper", toy.X, toy.y, loss, Ranks(1, 2), seed=7)
     assert found.theta is wanted
     assert given["X"] is toy.X

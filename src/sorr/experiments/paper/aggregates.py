@@ -43,8 +43,6 @@ from sorr.solvers import Status
 
 __all__ = [
     "CONFIRMED",
-    "GRIDS",
-    "QUICK_GRIDS",
     "TUNED",
     "Parts",
     "measure_ours",

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "EXPERIMENT",
-]
+__all__ = ["EXPERIMENT"]
 
 PAIRS = (
     Thresholds(upper=math.inf, lower=0.0),

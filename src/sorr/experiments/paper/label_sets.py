@@ -30,26 +30,15 @@ from sorr.objectives import RankedRangeObjective
 from sorr.solvers import trim
 
 __all__ = [
-    "CANDIDATES",
     "PEER",
     "SCORERS",
     "SUM",
     "SYNTHETIC",
     "Contest",
-    "Outcome",
-    "Path",
-    "Scorer",
     "Split",
-    "best",
-    "fit_both",
-    "fit_margins",
-    "fit_path",
     "measure_ours",
     "measure_paper",
     "our_split",
-    "paper_split",
-    "parse_k",
-    "seed_of_split",
 ]
 
 SYNTHETIC = "synthetic"

@@ -19,7 +19,6 @@ from sorr.losses import Loss, get_loss
 
 __all__ = [
     "DigitsResult",
-    "LabelSetResult",
     "Part",
     "draw_split",
     "run_aggregate_loop",

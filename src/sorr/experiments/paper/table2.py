@@ -15,10 +15,7 @@ from sorr.experiments.paper.label_sets import PEER, SCORERS, SYNTHETIC, measure_
 from sorr.experiments.rows import Row
 from sorr.experiments.tables import Line, Table, read_notes
 
-__all__ = [
-    "EXPERIMENT",
-    "PRECISION",
-]
+__all__ = ["EXPERIMENT", "PRECISION"]
 
 _KS = (1, 2, 3, 4, 5)
 _PRINTED_SPLITS = 10  # with fewer of ours, a data set has no notes

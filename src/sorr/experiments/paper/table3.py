@@ -42,7 +42,7 @@ from sorr.experiments.tables import (
     write_csv,
 )
 
-__all__ = ["CLEAN", "EXPERIMENT", "NOISES", "label_of", "page"]
+__all__ = ["EXPERIMENT"]
 
 NOISES = tuple(MNIST)
 """Per cent of the labels of five digits that are wrong."""

@@ -27,19 +27,14 @@ __all__ = [
     "LOSSES",
     "MEASURES",
     "MODELS",
-    "Fit",
-    "Ranks",
     "Record",
     "Toy",
     "bayes_error",
     "find",
-    "fit",
     "has_file",
     "is_constant",
     "measure",
-    "population_error",
     "ranks",
-    "row_error",
     "summarise",
     "toy_rows",
 ]
@@ -202,7 +197,7 @@ def ranks(model: str, n_samples: int, *, m: int, k: int) -> Ranks:
     }[model]
 
 
-def fit(protocol: str, X: FloatArray, y: IntArray, loss: str, kept: Ranks, seed: int) -> Fit:
+def fit(protocol: str, X: FloatArray, y: IntArray, loss: str, kept: Ranks, *, seed: int) -> Fit:
     """Return the line that a protocol ends with.
 
     Parameters
@@ -240,7 +235,7 @@ def fit(protocol: str, X: FloatArray, y: IntArray, loss: str, kept: Ranks, seed:
 
 def measure(protocol: str, toy: Toy, loss: str, kept: Ranks, seed: int) -> Measured:
     """Return the line that a protocol ends with, and how often it is wrong."""
-    line = fit(protocol, toy.X, toy.y, loss, kept, seed)
+    line = fit(protocol, toy.X, toy.y, loss, kept, seed=seed)
     population = math.nan if toy.bayes is None else population_error(line.theta, toy.bayes)
     values = [*map(float, line.theta), row_error(line.theta, toy), population]
     return Measured(
