@@ -8,8 +8,6 @@ from sorr._checks import check_choice
 from sorr.estimators import RankedRangeClassifier, RankedRangeRegressor
 from sorr.ranked import RankedRange
 
-__all__ = ["average", "average_top_k", "maximum", "median", "trimmed"]
-
 Estimator: TypeAlias = RankedRangeClassifier | RankedRangeRegressor
 Task: TypeAlias = Literal["classification", "regression"]
 

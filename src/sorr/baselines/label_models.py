@@ -20,8 +20,6 @@ from sorr.estimators import (
 from sorr.losses import LogSumExpPairwise, SigmoidPairwise
 from sorr.objectives import RankedRangeObjective
 
-__all__ = ["BinaryRelevance", "IterativeLabelModel", "PairwiseRanking"]
-
 _OUTPUTS = ("sigmoid", "linear")
 _MEMORY = 10  # steps that L-BFGS remembers
 _MIN_DECREASE = 1e-15  # relative to the objective; below it there is nothing to gain

@@ -31,8 +31,6 @@ from sorr.estimators import (
 from sorr.losses import Loss, MulticlassLoss
 from sorr.solvers import Status
 
-__all__ = ["RobustMaxClassifier"]
-
 _MAX_PARAMETERS = 5000  # a matrix of that size is factorised in each step
 
 

@@ -30,17 +30,6 @@ from sorr.losses import Loss
 from sorr.objectives import RankedRangeObjective
 from sorr.solvers import Status, lower_bound, solve_symmetric, topsum
 
-__all__ = [
-    "CertifiedMinimum",
-    "Slack",
-    "SlackProblem",
-    "as_budget",
-    "as_power",
-    "reduce_to_row_space",
-    "robust_maximum",
-    "solve_slack",
-]
-
 _POWERS = {"l1": 1, "l2": 2}  # of the norms
 _ROUNDING = 1e-14  # of the budget, which value and bound both hold
 _MAX_STALLED_STEPS = 20  # steps in a row without progress

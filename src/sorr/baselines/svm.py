@@ -16,8 +16,6 @@ from sorr.losses import Loss, MultilabelHinge, RoundedMultilabelHinge, RoundedTo
 from sorr.objectives import RankedRangeObjective
 from sorr.solvers import Memory, Point, Progress, Step, descend, evaluate, solve_symmetric
 
-__all__ = ["MulticlassSVM", "TopKSVMClassifier"]
-
 _TOL = 1e-3  # the default tolerance
 _LARGE_TOL = 1e-2  # the same where X holds many numbers
 _MANY_NUMBERS = 10_000_000

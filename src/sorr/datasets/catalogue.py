@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from importlib import resources
 from types import MappingProxyType
 
-__all__ = ["IMAGES", "PIXELS", "TABLES", "Images", "Part", "Table"]
-
 PIXELS = (28, 28)
 
 

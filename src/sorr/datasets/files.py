@@ -19,27 +19,6 @@ import numpy.typing as npt
 from sorr._files import write_atomically
 from sorr.datasets.catalogue import Part
 
-__all__ = [
-    "DamagedFileError",
-    "FloatTable",
-    "Folder",
-    "cache_folder",
-    "check_array",
-    "csv_lines",
-    "data_folders",
-    "find_file",
-    "keep_file",
-    "read_arff",
-    "read_csv",
-    "read_file",
-    "read_idx",
-    "read_keel",
-    "read_libsvm",
-    "read_rows",
-    "read_sequences",
-    "write_csv",
-]
-
 Array = npt.NDArray[Any]
 FloatTable = npt.NDArray[np.float64]
 Folder = str | os.PathLike[str] | None

@@ -21,25 +21,6 @@ from sorr.datasets.sources import (
     make_titanic,
 )
 
-__all__ = [
-    "DATASETS",
-    "Entry",
-    "LoadOptions",
-    "inventory",
-    "load_australian",
-    "load_dataset",
-    "load_emotions",
-    "load_fashion_mnist",
-    "load_mnist",
-    "load_monk",
-    "load_phoneme",
-    "load_scene",
-    "load_splice",
-    "load_table",
-    "load_titanic",
-    "load_yeast",
-]
-
 _GENERATED = {"monk": make_monk, "titanic": make_titanic}
 
 

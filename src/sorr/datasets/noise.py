@@ -16,15 +16,6 @@ import numpy.typing as npt
 
 from sorr._checks import as_vector, class_index
 
-__all__ = [
-    "MNIST_FLIPS",
-    "Flipped",
-    "RandomState",
-    "flip_by_transition",
-    "flip_pairs",
-    "flip_symmetric",
-]
-
 MNIST_FLIPS: Mapping[Any, Any] = MappingProxyType({2: 7, 3: 8, 5: 6, 6: 5, 7: 1})
 """Digits, and the digits they are labelled as: the asymmetric noise of the paper's MNIST tables."""
 RandomState = int | np.random.Generator | None

@@ -42,16 +42,6 @@ from sorr.datasets.files import (
     write_csv,
 )
 
-__all__ = [
-    "IMAGE_MIRRORS",
-    "SOURCES",
-    "download_content",
-    "get_images",
-    "get_table",
-    "make_monk",
-    "make_titanic",
-]
-
 Array = npt.NDArray[Any]
 Get = Callable[[str], bytes]
 Recipe = Callable[[Get], FloatTable]

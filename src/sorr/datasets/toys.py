@@ -15,8 +15,6 @@ from sorr.datasets.files import Folder
 from sorr.datasets.loaders import LoadOptions, load_table
 from sorr.datasets.noise import RandomState
 
-__all__ = ["BayesClassifier", "Gaussian", "load_toy", "make_imbalanced", "make_multimodal"]
-
 _N_ROWS = 200
 _MAX_OUTLIERS = 50
 _MAX_DEVIATIONS = 8.0  # beyond which less than 1e-14 of a component lies

@@ -11,8 +11,6 @@ from scipy import sparse
 
 from sorr._typing import BoolArray, FloatArray, IntArray, Weight
 
-__all__ = ["Design"]
-
 _BLOCK = 1 << 18  # entries of X that are worked on at a time: they stay in the cache
 
 

@@ -12,8 +12,6 @@ import numpy.typing as npt
 from sorr._typing import FloatArray, IntArray, Weight
 from sorr.ranked import Mass, RankedRange, ranked_range_weights
 
-__all__ = ["Group", "Groups", "Rank"]
-
 Rank: TypeAlias = "int | float | Mapping[Any, int | float | None] | None"
 Rows: TypeAlias = "IntArray | slice"
 

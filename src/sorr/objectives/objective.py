@@ -22,8 +22,6 @@ from sorr.losses import Loss, get_loss, weighted_sum
 from sorr.objectives.design import Design
 from sorr.objectives.groups import Group, Groups, Rank
 
-__all__ = ["DerivedObjective", "RankedRangeObjective", "subsample"]
-
 _OUTLIER_LOSS_RATIO = 100.0  # times the loss of the kept rows: outliers make up a mean above this
 _MIN_CLASS_ROWS = 10  # rows of each class in a sample, if the class has as many
 

@@ -16,8 +16,6 @@ from sorr._typing import FloatArray
 from sorr.objectives.objective import DerivedObjective, RankedRangeObjective
 from sorr.ranked import Mass, kth_largest
 
-__all__ = ["annealed", "blurred", "clip_to_mass"]
-
 _MAX_LEVEL_STEPS = 60  # steps of Newton's method or of bisection
 
 

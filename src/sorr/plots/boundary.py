@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.contour import QuadContourSet
     from matplotlib.figure import Figure, SubFigure
 
-__all__ = ["DecisionBoundaryDisplay"]
-
 
 class DecisionBoundaryDisplay:
     """The regions of a classifier of two features, and the rows; those left out are marked.

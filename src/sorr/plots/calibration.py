@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.lines import Line2D
 
-__all__ = ["CalibrationDisplay", "ReliabilityCurve"]
-
 Strategy = Literal["uniform", "quantile"]
 
 _STANDARD_ERRORS = 1.959964  # on either side, for 95 % of a normal distribution

@@ -7,21 +7,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "CLASS_COLOURS",
-    "DROPPED",
-    "EASY",
-    "INK",
-    "KEPT",
-    "MARKERS",
-    "need_matplotlib",
-    "place_legend",
-    "scale_by_powers",
-    "take_axes",
-    "tidy",
-]
-
-
 DROPPED, KEPT, EASY, INK = "#c8442f", "#2a6fa8", "#8c959e", "#3c434a"
 
 # Okabe and Ito (2008), distinct for colour-blind readers, dark ones first. Vermilion is left out:

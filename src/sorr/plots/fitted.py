@@ -9,16 +9,6 @@ import numpy as np
 from sorr._checks import class_index
 from sorr._typing import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "RowLosses",
-    "find_left_out",
-    "label_index",
-    "missing_attribute",
-    "read_losses",
-    "require_fitted",
-    "take_apart",
-]
-
 _FITTED_ATTRIBUTES = ("coef_", "classes_")  # most fitted estimators of any library have one
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-__all__ = ["RankedCurve", "RankedLossDisplay"]
-
 _MAX_COLUMNS = 3  # panels side by side
 _PARTS = (("dropped", DROPPED, "///"), ("kept", KEPT, None), ("left aside", EASY, "..."))
 _WORDS = {"dropped": "dropped", "kept": "kept", "left aside": "easy, left aside"}

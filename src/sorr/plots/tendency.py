@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.lines import Line2D
 
-__all__ = ["TendencyDisplay"]
-
 _LABELS = {
     "m": "m: {} dropped from the top",
     "k": "k: {} down to which losses count",

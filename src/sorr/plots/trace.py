@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.lines import Line2D
 
-__all__ = ["TraceDisplay"]
-
 # the phases of the solvers: in words, and their markers
 _PHASES = {
     "start": ("starting point", "o"),
