@@ -50,7 +50,7 @@ def quickly(audit, *arguments, **options):
     """Return an audit with fewer variations: of a page, they change the numbers alone."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(variations, "_RESAMPLES", 6)
-        patch.setattr(variations, "_POSITIONS", 10)
+        patch.setattr(variations, "_POINTS", 10)
         patch.setattr(variations, "_FOLDS", 2)
         return audit(*arguments, **options)
 

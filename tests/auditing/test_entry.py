@@ -13,7 +13,7 @@ pytest.importorskip("pandas", reason="tables are an extra")
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
     """Make audits short: here it does not matter how much is tried besides the fit."""
-    for name, number in (("_RESAMPLES", 2), ("_POSITIONS", 3), ("_FOLDS", 2)):
+    for name, number in (("_RESAMPLES", 2), ("_POINTS", 3), ("_FOLDS", 2)):
         monkeypatch.setattr(variations, name, number)
 
 
@@ -43,13 +43,13 @@ def test_arrays_sparse_matrices_and_polars_will_do():
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
-        (mixed(), mixed()["y"], "X holds the labels themselves in column y"),
-        (mixed(), [1, 2], "X has 240 rows, y 2; needed one label for each row"),
+        (mixed(), mixed()["y"], "X also holds the labels, in column y"),
+        (mixed(), [1, 2], "X has 240 rows, but y has 2; needed one label per row"),
         ([1, 2], [1, 2], r"X has shape \(2,\)"),
-        (np.empty((0, 3)), [], "0 rows have a label; needed 10 at least"),
+        (np.empty((0, 3)), [], "0 rows have a label; needed at least 10"),
         (mixed(), mixed()[["y"]], r"y has shape \(240, 1\)"),
-        (mixed(), "label", "--target 'label': there is no such column"),
-        (pd.DataFrame([[1, 2]], columns=["a", "a"]), [1], "X has two columns a"),
+        (mixed(), "label", "target='label': there is no such column"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), [1], "X has two columns named a"),
     ],
 )
 def test_what_makes_no_sense_is_refused(X, y, message):
@@ -66,7 +66,7 @@ def test_another_column_of_the_name_of_the_labels_is_learned_from():
 
 
 def test_names_are_a_list_and_not_a_text():
-    with pytest.raises(TypeError, match=r"ignore='age' is a text; needed a list of names"):
+    with pytest.raises(TypeError, match=r"ignore='age' is a single text; needed a list of names"):
         sorr.audit(mixed(), "y", ignore="age")
 
 
@@ -82,7 +82,7 @@ def test_numbers_of_numpy_are_numbers():
 
 @pytest.mark.parametrize(
     ("m", "message"),
-    [("0.1", "m='0.1' is no number; needed 'auto'"), (True, "m=True is no number")],
+    [("0.1", "m='0.1' is not a number; needed 'auto'"), (True, "m=True is not a number")],
 )
 def test_what_is_no_number_of_rows_is_refused(m, message):
     with pytest.raises(TableError, match=message):

@@ -73,7 +73,9 @@ def test_shares_are_counted_by_label():
 
 def test_a_group_that_is_left_out_far_more_often_is_named():
     text = unevenness("town", [Stratum("Rome", 100, 20), Stratum("Oslo", 400, 8)])
-    assert text.startswith("20.0% of the rows with town Rome are left out, and 2.0% of the others")
+    assert text.startswith(
+        "20.0% of the rows with town = Rome are dropped (20 of 100), but only 2.0% of the others"
+    )
 
 
 @pytest.mark.parametrize(
@@ -148,13 +150,13 @@ def sentences(frame, target, m):
     return chosen, reasons(fitted, chosen, found, judgement.far[chosen])
 
 
-def test_a_reason_names_the_columns_that_speak_against_the_label():
+def test_a_reason_names_the_columns_that_argue_against_the_label():
     frame = mixed()
     chosen, texts = sentences(frame, "y", 8)
     for row, text in zip(chosen, texts, strict=True):
         given, other = frame["y"][row], {"yes": "no", "no": "yes"}[frame["y"][row]]
-        assert text.startswith(f"The model says {other} (")
-        assert f"; against {given} speak" in text
+        assert text.startswith(f"The model predicts {other} (")
+        assert f"), not {given}, because of " in text
         assert "noise" not in text
     assert any(f"town = {frame['town'][chosen[0]]}" in text for text in texts)
     assert any("(usually " in text for text in texts)
@@ -166,7 +168,7 @@ def test_a_reason_of_a_number_says_what_was_expected_and_how_far_off_it_is():
     assert chosen.tolist() == [0, 1, 2, 3, 4, 5]
     for row, text in zip(chosen, texts, strict=True):
         assert text.startswith(f"Given {frame['price'][row]:.4g}, expected ")
-        assert " typical errors above" in text
+        assert " typical errors too high)" in text
 
 
 def test_a_value_that_is_missing_is_called_so():
@@ -177,18 +179,24 @@ def test_a_value_that_is_missing_is_called_so():
     assert any("age (missing)" in text for text in texts)
 
 
-def test_a_reason_says_what_the_model_says_and_how_sure_it_is():
+def test_a_reason_says_what_the_model_predicts_and_how_sure_it_is():
     fitted = fit_rows(rows(mixed()), m=8)
     given, chosen = fitted.rows.y[:3], np.arange(3)
     other, sure = np.where(given == "yes", "no", "yes"), np.array([0.998, 0.6, 0.07])
     found = Suggestions(other, sure, 1 - sure)
     texts = reasons(fitted, chosen, found, np.array([False, True, False]))
-    assert texts[0].startswith(f"The model says {other[0]} (over 99%); against {given[0]} speak")
-    assert texts[1].startswith(f"It lies far from all other rows. The model says {other[1]} (60%)")
-    assert texts[2].startswith(f"The model says {given[2]} too (93%); for {other[2]} speak")
+    assert texts[0].startswith(
+        f"The model predicts {other[0]} (over 99%), not {given[0]}, because of"
+    )
+    assert texts[1].startswith(
+        f"This row is far from all others. The model predicts {other[1]} (60%)"
+    )
+    assert texts[2].startswith(
+        f"The model predicts {given[2]} as well (93%); evidence for {other[2]}: "
+    )
     unsure = Suggestions(other[:1], np.array([0.4]), np.array([0.3]))  # of three classes or more
     (text,) = reasons(fitted, chosen[:1], unsure, np.array([False]))
-    assert text.startswith(f"The model says {other[0]} (40%); against {given[0]} speak")
+    assert text.startswith(f"The model predicts {other[0]} (40%), not {given[0]}, because of")
 
 
 def test_where_most_rows_fit_exactly_errors_are_not_counted_in_typical_ones():

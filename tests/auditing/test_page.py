@@ -195,14 +195,14 @@ def test_rows_that_only_other_positions_leave_out_are_there_and_hidden(robots_pa
 
 def test_a_long_table_is_cut_and_says_so(robots, monkeypatch):
     most = len(robots.order) + 15
-    monkeypatch.setattr(sections, "_MOST_ROWS", most)
+    monkeypatch.setattr(sections, "_MAX_ROWS", most)
     table = sections.listing(robots)
     assert len(table.rows) == most
     assert sum(it.is_out for it in table.rows) == len(robots.order)
-    assert "those first that leave first" in table.is_short
+    assert "that only other positions of the slider drop" in table.is_short
     assert "suspects.csv" not in table.is_short
-    monkeypatch.setattr(sections, "_MOST_ROWS", 8)
-    monkeypatch.setattr(sections, "_FEWEST_ROWS", 8)
+    monkeypatch.setattr(sections, "_MAX_ROWS", 8)
+    monkeypatch.setattr(sections, "_MIN_ROWS", 8)
     table = sections.listing(robots)
     assert [it.rank for it in table.rows if it.is_out] == [1, 2, 3, 4, 5, 6]
     assert len(table.rows) == 8  # the slider has something to move as well
@@ -232,7 +232,7 @@ def test_counts_of_a_position_are_those_of_its_rows(robots):
 
 
 def test_of_many_classes_those_with_the_most_rows_left_out_are_drawn(letters, monkeypatch):
-    monkeypatch.setattr(figures, "_MOST_PANELS", 2)
+    monkeypatch.setattr(figures, "_MAX_PANELS", 2)
     panels, undrawn = figures.panels(letters)
     assert len(panels) == 2
     assert undrawn == 1
@@ -291,12 +291,12 @@ def test_every_row_is_on_the_plane_and_suspects_wear_a_ring(robots):
 
 
 def test_of_many_rows_each_kind_has_its_share_on_the_plane(robots, monkeypatch):
-    monkeypatch.setattr(figures, "_MOST_DOTS", 200)
+    monkeypatch.setattr(figures, "_MAX_DOTS", 200)
     plane = figures.plane(robots)
     assert len(plane.dots) == 200
     assert sum(it.is_out for it in plane.dots) == len(robots.order)  # few: all of them
     assert plane.rows == len(robots.rows)
-    monkeypatch.setattr(figures, "_FEWEST_OUT", 0)
+    monkeypatch.setattr(figures, "_MIN_SUSPECTS", 0)
     plane = figures.plane(robots)
     assert len(plane.dots) == 200
     assert sum(it.is_out for it in plane.dots) == 200 * len(robots.order) // len(robots.rows)
@@ -332,8 +332,8 @@ def test_a_single_column_is_a_plane_of_one_direction():
     assert plane.spread is None
     assert len({it.y for it in plane.dots}) > 20
     text = Outline(page(report)).text
-    assert "None of the 60 rows is left out" in text
-    assert "The audit leaves out no row" in text
+    assert "No label looks wrong" in text
+    assert "The audit drops no row" in text
 
 
 def test_coefficients_are_those_of_the_two_fits(robots):
@@ -359,7 +359,7 @@ def test_matrices_count_all_kept_rows(robots):
 
 
 def test_of_many_classes_the_pairs_confused_most_are_listed(letters, monkeypatch):
-    monkeypatch.setattr(sections, "_MOST_CLASSES", 2)
+    monkeypatch.setattr(sections, "_MAX_CLASSES", 2)
     both = sections.learned(letters)
     assert both.matrices == []
     worst = max(
@@ -380,13 +380,13 @@ def test_a_regression_is_told_in_its_own_words(prices):
     text = Outline(page(prices)).text
     assert "the number “price”" in text
     assert "Expected" in text
-    assert "It was given: 0.05 of all rows." in text
+    assert "The number of rows to drop was given: 0.05 of all rows." in text
     assert "Mean absolute error" in page(prices)
     both = sections.learned(prices)
     assert both.matrices == both.confused == []
     assert [it.name for it in both.sizes][-1] == "all rows"
     assert sections.listing(prices).rows[0].posterior is None
-    assert "There is no probability that a number is wrong" in text
+    assert "No probability is shown" in text
 
 
 def test_an_estimate_for_a_regression_has_a_line_of_its_own(prices):
@@ -415,15 +415,15 @@ def test_the_reason_is_given_where_there_is_no_probability(robots):
     unsure = replace(robots, judgement=replace(robots.judgement, posterior=posterior))
     found = sections.listing(unsure)
     assert {it.posterior for it in found.rows} == {None}
-    assert robots.judgement.share.regime_.sentence in found.posterior
+    assert robots.judgement.share.regime_.sentence[1:] in found.posterior
 
 
 def test_warnings_come_first_and_again_where_they_belong(evil):
-    uneven = "90% of the rows with city <Ys> are left out"
+    uneven = "90% of the rows with city <Ys> are dropped"
     warned = replace(evil)
     warned.__dict__["warnings"] = (uneven,)
     text = page(warned)
-    assert text.count("90% of the rows with city &lt;Ys&gt; are left out") == 2
+    assert text.count("90% of the rows with city &lt;Ys&gt; are dropped") == 2
     assert text.index("90% of the rows") < text.index("The ranked losses")
 
 

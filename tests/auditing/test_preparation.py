@@ -98,7 +98,7 @@ def test_an_array_in_the_order_of_the_fit_will_do():
     columns = RawColumns().fit(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}))
     found = columns.transform(np.array([[3.0, "z"]], dtype=object))
     assert found.to_dict("list") == {"a": [3.0], "b": ["z"]}
-    with pytest.raises(TableError, match=r"shape \(1, 3\); needed rows of 2 columns"):
+    with pytest.raises(TableError, match=r"shape \(1, 3\); needed 2 columns"):
         columns.transform(np.ones((1, 3)))
 
 
@@ -111,13 +111,13 @@ def test_polars_frames_will_do():
 
 def test_a_column_that_is_not_there_is_named():
     columns = RawColumns().fit(pd.DataFrame({"a": [1.0], "b": ["x"]}))
-    with pytest.raises(TableError, match=r"1 of the columns .* not there: 'b'; needed all of them"):
+    with pytest.raises(TableError, match=r"1 of the columns .* missing: 'b'; needed all of them"):
         columns.transform(pd.DataFrame({"a": [1.0]}))
 
 
 def test_a_text_where_numbers_were_is_named():
     columns = RawColumns().fit(pd.DataFrame({"a": [1.0, 2.0]}))
-    with pytest.raises(TableError, match="column 'a' holds 'many', which is no number"):
+    with pytest.raises(TableError, match="column 'a' holds 'many', which is not a number"):
         columns.transform(pd.DataFrame({"a": ["3", "many"]}))
 
 

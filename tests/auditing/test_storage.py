@@ -74,7 +74,7 @@ def content(model):
 
 def signed(body):
     """Return a file with any content and the digest that belongs to it."""
-    return f"sorr model 1 sha256:{hashlib.sha256(body).hexdigest()}\n".encode() + body
+    return f"sorr model 2 sha256:{hashlib.sha256(body).hexdigest()}\n".encode() + body
 
 
 def crafted(thing):
@@ -242,7 +242,7 @@ def test_each_bit_of_the_first_line_counts(content, bit):
 
 def test_a_file_that_was_cut_or_continued_is_refused(content):
     for wrong in (content[:-1], content[:100], content + b"\0", content + content):
-        assert "altered or damaged" in said(wrong)
+        assert "changed or damaged" in said(wrong)
 
 
 def test_a_file_of_another_kind_is_named(model, content):
@@ -250,13 +250,17 @@ def test_a_file_of_another_kind_is_named(model, content):
     plain_zip = io.BytesIO()
     with zipfile.ZipFile(plain_zip, "w") as opened:
         opened.writestr("a.txt", "hello")
-    assert said(b"").startswith("is empty, and no model of sorr; needed one that sorr fit")
-    assert said(b"a,b\n1,2\n").startswith("is a file of another kind, and no model of sorr")
-    assert "is a pickle, which could run anything" in said(pickle.dumps(model))
+    assert said(b"") == "is empty, not a model file of sorr"
+    assert said(b"a,b\n1,2\n").startswith("is a file of another kind, not a model file of sorr")
+    assert "is a pickle, which could run any code" in said(pickle.dumps(model))
     assert "a zip archive without the first line" in said(plain_zip.getvalue())
-    assert "a zip archive, as skops writes them, without the first line" in said(archive)
-    assert "a model of format 2, and sorr" in said(content.replace(b"model 1", b"model 2", 1))
-    assert "begun like one" in said(b"sorr model x\n")
+    assert "a zip archive of skops without the first line" in said(archive)
+    older = said(content.replace(b"model 2", b"model 1", 1))
+    assert "has model format 1, but sorr" in older
+    assert "fit the model again" in older
+    newer = said(content.replace(b"model 2", b"model 3", 1))
+    assert newer.endswith("reads format 2; use the version of sorr that wrote it")
+    assert "is a sorr model with a damaged first line" in said(b"sorr model x\n")
 
 
 def test_a_pickle_behind_a_valid_first_line_is_not_run(tmp_path):
@@ -265,7 +269,7 @@ def test_a_pickle_behind_a_valid_first_line_is_not_run(tmp_path):
             return Path.touch, (tmp_path / "run",)
 
     body = b'{"scikit-learn": "1.0"}\n' + pickle.dumps(Attack())
-    assert "its archive is faulty (BadZipFile" in said(signed(body))
+    assert "its archive is damaged (BadZipFile" in said(signed(body))
     assert not (tmp_path / "run").exists()
 
 
@@ -283,8 +287,8 @@ def test_a_pickle_behind_a_valid_first_line_is_not_run(tmp_path):
 )
 def test_a_type_that_is_no_part_of_a_model_is_refused(thing, name):
     unfitted = Pipeline([("model", thing)])
-    assert f"holds a {name}, which is no part of a model of sorr" in said(crafted(thing))
-    assert f"holds a {name}, which is no part of a model of sorr" in said(crafted(unfitted))
+    assert f"holds a {name}, which is not part of a sorr model" in said(crafted(thing))
+    assert f"holds a {name}, which is not part of a sorr model" in said(crafted(unfitted))
 
 
 def test_a_trusted_type_loaded_in_another_way_is_refused(content):
@@ -296,20 +300,22 @@ def test_a_trusted_type_loaded_in_another_way_is_refused(content):
             "content": schema["content"]["content"]["memory"],
         }
 
-    assert "holds a sklearn.pipeline.Pipeline, which is no part" in said(reworded(content, call_it))
+    assert "holds a sklearn.pipeline.Pipeline, which is not part" in said(
+        reworded(content, call_it)
+    )
 
 
 def test_an_old_protocol_of_skops_is_refused(content):
     def age(schema):
         schema["protocol"] = 1
 
-    assert "is of protocol 1 of skops; needed 2 or later" in said(reworded(content, age))
+    assert "has protocol 1 of skops; needed 2 or later" in said(reworded(content, age))
 
 
 def test_a_faulty_schema_is_refused_in_a_sentence(content):
-    assert "its archive is faulty (KeyError" in said(reworded(content, dict.clear))
+    assert "its archive is damaged (KeyError" in said(reworded(content, dict.clear))
     deep = signed(b"{}\n" + pack({"schema.json": b'{"content":' * 100_000}))
-    assert "its archive is faulty (RecursionError" in said(deep)
+    assert "its archive is damaged (RecursionError" in said(deep)
 
 
 def test_a_name_cannot_flood_the_screen(content):
@@ -351,7 +357,7 @@ def test_a_bomb_that_lies_about_its_size_is_read_no_further_than_it_says():
     size = struct.pack("<I", 1_000_000)
     assert archive.count(size) == 2  # before the member, and in the directory
     lying = bytes(archive.replace(size, struct.pack("<I", 10)))
-    assert "its archive is faulty (BadZipFile" in said(signed(b"{}\n" + lying))
+    assert "its archive is damaged (BadZipFile" in said(signed(b"{}\n" + lying))
 
 
 def test_an_archive_with_two_files_of_one_name_is_refused():
@@ -360,7 +366,7 @@ def test_an_archive_with_two_files_of_one_name_is_refused():
         archive.writestr("schema.json", "{}")
         with pytest.warns(UserWarning, match="Duplicate name"):
             archive.writestr("schema.json", "{}")
-    assert "holds another archive than skops writes" in said(signed(b"{}\n" + made.getvalue()))
+    assert "holds an archive that skops did not write" in said(signed(b"{}\n" + made.getvalue()))
 
 
 def test_what_could_not_be_loaded_is_not_saved(data):
@@ -381,7 +387,7 @@ def test_another_scikit_learn_is_a_note_and_no_obstacle(model, content, data):
     _, versions, archive = content.split(b"\n", 2)
     found = json.loads(versions) | {"scikit-learn": "1.2.3"}
     older = signed(json.dumps(found).encode() + b"\n" + archive)
-    with pytest.warns(UserWarning, match=r"fitted with scikit-learn 1\.2\.3 and is used with"):
+    with pytest.warns(UserWarning, match=r"fitted with scikit-learn 1\.2\.3, and .* is installed"):
         loaded = read_model(older)
     assert np.array_equal(loaded.predict(data[0]), model.predict(data[0]))
 

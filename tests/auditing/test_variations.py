@@ -137,8 +137,8 @@ def test_of_many_rows_a_part_is_taken_that_has_every_class(monkeypatch):
     part = _part(class_of_row, 100, np.random.default_rng(0))
     assert 100 <= len(part) <= 102
     assert np.bincount(class_of_row[part])[1] >= 2
-    monkeypatch.setattr(variations, "_LARGEST_FIT", 60)
-    monkeypatch.setattr(variations, "_VALIDATED", 60)
+    monkeypatch.setattr(variations, "_MAX_FIT_ROWS", 60)
+    monkeypatch.setattr(variations, "_MAX_VALIDATED_ROWS", 60)
     fitted = fit_rows(rows(mixed()), m=0.05)
     swept = sweep(fitted, 0, 1, quietly)
     np.testing.assert_array_equal(swept.points[swept.chosen].dropped, fitted.dropped)

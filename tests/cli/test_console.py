@@ -16,7 +16,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from sorr.auditing.storage import ModelError
-from sorr.auditing.table import TableError
+from sorr.auditing.table import Argument, TableError
 from sorr.cli.console import (
     as_json,
     check_places,
@@ -27,7 +27,7 @@ from sorr.cli.console import (
     write_files,
 )
 from sorr.cli.options import Debug
-from sorr.experiments.tables import markdown
+from sorr.experiments.tables import format_table
 
 pytest.importorskip("typer", reason="the command line is an extra")
 
@@ -91,6 +91,21 @@ def end(error, *arguments, env=None):
 def test_an_exception_is_one_line_and_an_exit_code(error, code, line):
     done = end(error)
     assert (done.exit_code, done.stdout, done.stderr) == (code, "", f"{line}\n")
+
+
+@pytest.mark.parametrize(
+    ("argument", "in_python", "on_the_command_line"),
+    [
+        (Argument("ignore", ["a b", "c"]), "ignore=['a b', 'c']", "--ignore 'a b' --ignore 'c'"),
+        (Argument("id_column", "nr"), "id_column='nr'", "--id 'nr'"),
+        (Argument("n_rows", 100), "n_rows=100", "--rows 100"),
+        (Argument("target"), "target", "--target"),
+    ],
+)
+def test_an_error_names_arguments_as_options(argument, in_python, on_the_command_line):
+    error = TableError("use ", argument, ", or not")
+    assert str(error) == f"use {in_python}, or not"
+    assert end(error).stderr == f"Error: use {on_the_command_line}, or not\n"
 
 
 def test_debug_shows_where_it_happened_and_ends_alike():
@@ -261,7 +276,7 @@ PAGE = f"""# Errors
 
 Per cent, [not markup].
 
-{markdown(["data set", "ours"], [["monk", "12.00 (0.50)"], ["splice [1]", ""]])}
+{format_table(["data set", "ours"], [["monk", "12.00 (0.50)"], ["splice [1]", ""]])}
 - A note.
 """
 

@@ -1,9 +1,9 @@
-"""Which rows of a table do not belong, why, and a model that was learned without them."""
+"""From a table to its wrong labels, a reason for each, and a model without them."""
 
 from importlib import import_module
 from typing import Any
 
-# By name, the file it is in: a file that cannot be read is refused before anything heavy loads.
+# The file of each name. They load late, so that a wrong path is refused before anything heavy.
 _FILES = {
     "AuditReport": "report",
     "Fitted": "fit",

@@ -1,4 +1,4 @@
-"""An audit from beginning to end: the fit, the judgement of every row, and what both depend on."""
+"""An audit from beginning to end, of arrays, of a table from a file, or of an example."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def audit_table(
     jobs: int = 1,
     progress: Report | None = None,
 ) -> AuditReport:
-    """Audit a table that was read from a file; the arguments are those of ``sorr audit``."""
+    """Audit a table that was read from a file. The arguments are those of ``sorr audit``."""
     roles = Roles(target, id_column, tuple(ignore), tuple(group))
     rows = labelled_rows(table, roles, task)
     return audit_rows(rows, m=m, seed=seed, jobs=jobs, progress=progress)
 
 
 def audit_example(*, seed: int = 0, jobs: int = 1, progress: Report | None = None) -> AuditReport:
-    """Audit the robots, whose wrong labels are known."""
+    """Audit the example, whose wrong labels are known."""
     table, wrong = example(seed)
     rows = labelled_rows(table, Roles(TARGET))
     return audit_rows(rows, seed=seed, jobs=jobs, progress=progress, is_wrong=wrong)
@@ -59,7 +59,7 @@ def audit_rows(
     progress: Report | None = None,
     is_wrong: BoolArray | None = None,
 ) -> AuditReport:
-    """Fit, judge every row, and find out what both depend on."""
+    """Fit, judge every row, and repeat with other numbers of rows and on other rows."""
     tell = _teller(progress)
     tell(0.0)(0.0, "the robust fit")
     fitted = fit_rows(rows, m=m, seed=seed, jobs=jobs)
@@ -75,7 +75,7 @@ def audit_rows(
 
 
 def _teller(progress: Report | None) -> Callable[..., Callable[[float, str], None]]:
-    """Return what makes the progress of a part into that of the whole."""
+    """Return a function that reports the progress of a part as progress of the whole."""
 
     def part(begin: float, end: float = 1.0) -> Callable[[float, str], None]:
         def tell(done: float, label: str) -> None:
@@ -87,7 +87,7 @@ def _teller(progress: Report | None) -> Callable[..., Callable[[float, str], Non
     return part
 
 
-# -- Rows and labels that are in memory already, as a table to audit -------------------------------
+# -- Rows and labels in memory ---------------------------------------------------------------------
 
 
 def audit(
@@ -103,36 +103,36 @@ def audit(
     n_jobs: int = 1,
     progress: Report | None = None,
 ) -> AuditReport:
-    """Find the rows that do not belong, and fit a model without them.
+    """Find the labels that look wrong, and fit a model without them.
 
     Parameters
     ----------
     X : DataFrame or array-like of shape (n_samples, n_columns)
-        Rows with columns of numbers or texts, some of them missing perhaps.
+        Columns of numbers or texts. Values may be missing.
     y : array-like of shape (n_samples,), or str
-        Labels, or the name of the column of X that holds them. Rows without one are left aside.
+        Labels, or the name of the column of X that holds them. Rows without a label are not used.
     m : float, int or "auto", default="auto"
-        How many rows to leave out: a share of each class, a number of all rows, or as many as
-        seem wrong.
+        How many rows to drop: a share of each class, a number of all rows, or as many as look
+        wrong.
     task : {"auto", "classification", "regression"}, default="auto"
         What to learn. Texts are classes, and so are up to 20 different whole numbers.
     id_column : str, optional
-        The column that tells rows apart. It is not learned from.
+        The column that identifies rows. It is not learned from.
     ignore : sequence of str, default=()
-        Columns that are not learned from.
+        Columns not to learn from.
     group : sequence of str, default=()
-        Columns by which the share of rows that are left out is told.
+        Columns for which the report counts the dropped rows by value.
     random_state : int, RandomState, Generator or None, default=0
-        Draws starts, folds and halves: the same number gives the same report, byte by byte.
+        Seed for everything random. The same seed gives the same report, byte by byte.
     n_jobs : int, default=1
-        How many threads; -1 for one on each core. The result does not depend on it.
+        Number of threads; -1 for one per core. The result does not depend on it.
     progress : callable, optional
-        Told how much is done, of how much, and what is being done.
+        Called with the work done, all of it, and what is being done.
 
     Returns
     -------
     AuditReport
-        With the suspects, the model and a page for people; it shows itself in a notebook.
+        The suspects, the model, and a report to read, which a notebook shows by itself.
 
     Examples
     --------
@@ -157,13 +157,13 @@ def audit(
 def _as_names(option: str, given: Any) -> tuple[str, ...]:
     if isinstance(given, str):
         raise TypeError(
-            f"{option}={given!r} is a text; needed a list of names, such as [{given!r}]"
+            f"{option}={given!r} is a single text; needed a list of names, such as [{given!r}]"
         )
     return tuple(map(str, given))
 
 
 def _frame_and_target(X: Any, y: Any) -> tuple[DataFrame, str]:
-    """Return X and y in one frame, and the name of the column that y has there."""
+    """Return X and y in one frame, and the name of the column of y."""
     import pandas as pd
 
     frame = _as_frame(X)
@@ -171,15 +171,17 @@ def _frame_and_target(X: Any, y: Any) -> tuple[DataFrame, str]:
         return frame, y
     values = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
     if values.ndim != 1:
-        raise TableError(f"y has shape {values.shape}; needed one label for each row")
+        raise TableError(f"y has shape {values.shape}; needed one label per row")
     labels = pd.Series(values)
     if len(labels) != len(frame):
-        raise TableError(f"X has {len(frame)} rows, y {len(labels)}; needed one label for each row")
+        raise TableError(
+            f"X has {len(frame)} rows, but y has {len(labels)}; needed one label per row"
+        )
     name = str(getattr(y, "name", None) or "label")
     if name in frame.columns:
         if frame[name].reset_index(drop=True).equals(labels):
             raise TableError(
-                f"X holds the labels themselves in column {quote_bare(name)}; needed X without it, "
+                f"X also holds the labels, in column {quote_bare(name)}; needed X without it, "
                 f"or y={name!r}"
             )
         name += " (y)"
@@ -195,7 +197,7 @@ def _as_frame(X: Any) -> DataFrame:
         names = [str(name) for name in X.columns]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise TableError(f"X has two columns {quote_bare(twice)}; needed names that differ")
+            raise TableError(f"X has two columns named {quote_bare(twice)}; needed different names")
         return X.set_axis(names, axis=1).reset_index(drop=True)
     values = X.toarray() if hasattr(X, "toarray") else X
     if np.ndim(values[:1]) != 2:
@@ -204,7 +206,7 @@ def _as_frame(X: Any) -> DataFrame:
     return frame.set_axis([f"x{i}" for i in range(frame.shape[1])], axis=1)
 
 
-# -- A table to try an audit on: robots, of which some carry a wrong label on purpose --------------
+# -- The example: robots, some with a wrong label on purpose ---------------------------------------
 
 
 TARGET = "friendly"

@@ -1,4 +1,4 @@
-"""Tables as CSV text that a spreadsheet shows and does not run."""
+"""Tables as CSV text, with cells that a spreadsheet shows and never runs."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNO
 _BREAK = re.compile(r"\r\n|[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 _UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # lone surrogates cannot be written
 _STARTS = frozenset("=+-@")  # what a formula begins with
-_USUAL = re.compile(r"([0-9A-Za-z][0-9A-Za-z_.:/%() -]*)?(?<! )")  # what needs no second look
+_USUAL = re.compile(r"([0-9A-Za-z][0-9A-Za-z_.:/%() -]*)?(?<! )")  # needs no check
 _SEPARATOR = re.compile(r'[",;|]')
 
 
 def escape_formula(cell: str) -> str:
-    r"""Return a text that a spreadsheet takes for a text, on one line.
+    r"""Return a text on one line that a spreadsheet does not run as a formula.
 
-    What would begin a formula gets an apostrophe, even behind white space, in full-width letters,
-    or behind a semicolon, at which spreadsheets of half of Europe cut; numbers stay as they are.
-    Line breaks and tabs become spaces, other control characters the sign for what is unreadable.
+    An apostrophe is put before the start of a formula, also after white space, in full-width
+    letters, and after a semicolon, which separates cells in many European spreadsheets. Numbers
+    stay as they are. Line breaks and tabs become spaces, and other control characters U+FFFD.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def escape_formula(cell: str) -> str:
 
 
 def _runs(text: str) -> bool:
-    """Tell whether a spreadsheet could take a text for a formula."""
+    """Tell whether a spreadsheet could run a text as a formula."""
     if text.startswith(("\t", "\r")):
         return True
     for start, letter in enumerate(text):
@@ -46,9 +46,9 @@ def _runs(text: str) -> bool:
 
 
 def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    r"""Return a table as CSV, a line for each row; texts are neutral, what is missing is empty.
+    r"""Return a table as CSV, one line per row. Formulas are escaped, missing values are empty.
 
-    Numbers are written with as many digits as it takes to read the same ones again.
+    Numbers have as many digits as are needed to read the same number again.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def _field(cell: Any) -> str:
 def _is_missing(cell: Any) -> bool:
     try:
         return cell is None or bool(cell != cell)  # NaN is not itself
-    except TypeError:  # pandas.NA does not know
+    except TypeError:  # pandas.NA has no truth value
         return True
 
 

@@ -1,4 +1,4 @@
-"""How suspect each row is, what its label should perhaps be, and whom that concerns."""
+"""How suspect each row is, a better label for it, the reason, and which groups are affected."""
 
 from __future__ import annotations
 
@@ -32,10 +32,16 @@ __all__ = [
     "unevenness",
 ]
 
-_UNLIKELY = 0.01  # that groups differ so much by chance
-_UNEVEN = 2.0  # times the share of all rows, from which on a group is named
-_FEWEST = 5  # rows left out of a group that is named
-_EXACT = 1e-6  # of the range of a target: residuals below are as good as zero
+_MAX_P_VALUE = 0.01  # that groups differ by chance, for a warning
+_MIN_RATIO = 2.0  # of the dropped share of a group to that of all others, for a warning
+_MIN_DROPPED = 5  # rows of a group, for a warning
+_EXACT = 1e-6  # of the range of a target: smaller residuals count as zero
+_MAX_COLUMNS = 3  # in a reason
+_EXPLAINED = 0.8  # of the evidence against a label, after which a reason names no more columns
+_USUAL = (0.1, 0.9)  # quantiles between which a number is usual
+_BLOCK = 1 << 22  # entries that are computed at once
+_SAMPLE = 20_000  # rows that quantiles are computed from
+_UNEXPLAINED = "No single column explains it; this label is rare for similar rows."
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,14 +53,14 @@ class Judgement:
     share : object or None
         The estimate of how many rows are wrong, with its `sentence`.
     score : ndarray of shape (n_rows,)
-        The larger, the more suspect.
+        The larger the score, the more suspect the row.
     rank : ndarray of shape (n_rows,)
-        1 for the most suspect row; rows that are left out come before those that are kept.
+        1 for the most suspect row. Dropped rows come before kept ones.
     posterior : ndarray of shape (n_rows,)
-        The probability that the label is wrong, or a number an outlier; NaN where no model of that
-        holds.
+        The probability that the label is wrong, or the number an outlier. NaN where the data does
+        not support a model of that.
     far : ndarray of bool of shape (n_rows,)
-        Whether the row lies far from all others, and contradicts them.
+        Whether the row is far from all others and contradicts them.
     """
 
     share: Any
@@ -67,8 +73,8 @@ class Judgement:
 def judge(fitted: Fitted, seed: int, jobs: int) -> Judgement:
     """Return how suspect each row is.
 
-    Rows are ranked by the estimate of the share of wrong ones; where the number of rows to leave
-    out was given, by their losses.
+    Rows are ranked by the estimate of the share of wrong labels, or by their losses if the number
+    of rows to drop was given.
     """
     model, n, share = fitted.model, len(fitted.rows), fitted.share
     score = model.losses_ if share is None else share.score_
@@ -88,20 +94,21 @@ def judge(fitted: Fitted, seed: int, jobs: int) -> Judgement:
 
 
 class Suggestions(NamedTuple):
-    """What the labels of some rows should perhaps be.
+    """Better labels for some rows.
 
-    Of classes, the one that explains the label best if that is wrong; of numbers, the prediction.
+    For classes, the class that explains the label best if it is wrong. For numbers, the
+    prediction.
     """
 
     labels: npt.NDArray[Any]
     sure: FloatArray
-    """Its probability; by how many typical errors a number is off, infinite if rows fit exactly."""
+    """Its probability. For numbers, the deviation in typical errors, or infinity."""
     own: FloatArray
-    """The probability of the label that is given; NaN for numbers."""
+    """The probability of the given label. NaN for numbers."""
 
 
 def suggestions(fitted: Fitted, judgement: Judgement, rows: npt.NDArray[np.intp]) -> Suggestions:
-    """Return what the labels of some rows should perhaps be."""
+    """Return better labels for some rows."""
     nothing = np.full(len(rows), np.nan)
     if len(rows) == 0:
         return Suggestions(fitted.rows.y[rows], nothing, nothing)
@@ -122,7 +129,7 @@ def suggestions(fitted: Fitted, judgement: Judgement, rows: npt.NDArray[np.intp]
 
 
 def typical_error(fitted: Fitted) -> float:
-    """Return the standard deviation that the middle of the residuals suggests; zero if it fits."""
+    """Return a robust standard deviation of the residuals, or zero if most rows fit exactly."""
     y = fitted.rows.y
     residuals = np.abs(y - fitted.prediction)[~fitted.dropped]
     middle = 1.4826 * float(np.median(residuals))
@@ -130,7 +137,7 @@ def typical_error(fitted: Fitted) -> float:
 
 
 class Stratum(NamedTuple):
-    """Rows that have something in common, and how many of them are left out."""
+    """Rows of one class or group, and how many of them are dropped."""
 
     name: str
     rows: int
@@ -138,12 +145,12 @@ class Stratum(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The share that is left out."""
+        """The share of its rows that are dropped."""
         return self.dropped / self.rows
 
 
 def shares_by(labels: npt.NDArray[Any], dropped: npt.NDArray[np.bool_]) -> list[Stratum]:
-    """Return how many rows of each label are left out."""
+    """Return how many rows of each label are dropped."""
     names, place = np.unique(labels, return_inverse=True)
     rows = np.bincount(place, minlength=len(names))
     gone = np.bincount(place, dropped, minlength=len(names))
@@ -151,28 +158,28 @@ def shares_by(labels: npt.NDArray[Any], dropped: npt.NDArray[np.bool_]) -> list[
 
 
 def unevenness(name: str, strata: list[Stratum]) -> str | None:
-    """Return a warning if rows of some strata are left out far more often than those of all."""
+    """Return a warning if the rows of one stratum are dropped far more often than the others."""
     from scipy.stats import chi2_contingency
 
     rows, gone = sum(it.rows for it in strata), sum(it.dropped for it in strata)
     if gone == 0 or gone == rows or len(strata) < 2:
         return None
     table = np.array([[it.dropped, it.rows - it.dropped] for it in strata])
-    if chi2_contingency(table).pvalue >= _UNLIKELY:
+    if chi2_contingency(table).pvalue >= _MAX_P_VALUE:
         return None
     worst = max(strata, key=lambda it: it.share)
     others = (gone - worst.dropped) / max(rows - worst.rows, 1)
-    if worst.dropped < _FEWEST or worst.share < _UNEVEN * others:
+    if worst.dropped < _MIN_DROPPED or worst.share < _MIN_RATIO * others:
         return None
     return (
-        f"{worst.share:.1%} of the rows with {name} {worst.name} are left out, and {others:.1%} of "
-        f"the others: {worst.dropped} of {worst.rows} rows. Look at them before you trust a model "
-        "that has not learned from them: they may be a minority, and not wrong."
+        f"{worst.share:.1%} of the rows with {name} = {worst.name} are dropped ({worst.dropped} of "
+        f"{worst.rows}), but only {others:.1%} of the others. Look at them before you use a model "
+        "that has not learned from them: they may be a minority, not mistakes."
     )
 
 
 def all_strata(fitted: Fitted) -> Mapping[str, list[Stratum]]:
-    """Return how many rows are left out of each class, and of each group of each group column."""
+    """Return how many rows of each class, and of each group of each group column, are dropped."""
     found = {}
     if fitted.classes:
         found[fitted.rows.roles.target] = shares_by(fitted.rows.y, fitted.dropped)
@@ -181,23 +188,16 @@ def all_strata(fitted: Fitted) -> Mapping[str, list[Stratum]]:
     return found
 
 
-# -- Why a row is suspect, in words: the columns that argue against its label ----------------------
-
-
-_MOST_NAMED = 3  # columns in a sentence
-_SHARE_NAMED = 0.8  # of all that speaks against a label: no more columns are named beyond it
-_USUAL = (0.1, 0.9)  # between these quantiles a number is usual
-_BLOCK = 1 << 22  # entries that are worked on at a time
-_SAMPLE = 20_000  # rows that quantiles are taken of
+# -- Reasons: the columns that argue against a label -----------------------------------------------
 
 
 def contributions(
     fitted: Fitted, rows: npt.NDArray[np.intp], towards: npt.NDArray[Any]
 ) -> tuple[list[str], FloatArray]:
-    """Return the raw columns, and how much each argues for a suggestion and against the label.
+    """Return the raw columns, and how much each argues for the suggestion and against the label.
 
-    That is what the column adds to the difference of the two raw predictions, beyond what it adds
-    in the average of the rows that are kept. Of a regression, `towards` is plus or minus one.
+    That is what the column adds to the difference of the two raw predictions, beyond its average
+    over the kept rows. For regression, `towards` is plus or minus one.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def contributions(
     rows : ndarray of shape (n_chosen,)
         Which rows.
     towards : ndarray of shape (n_chosen,)
-        The label that is suggested for each, or the sign of what the prediction is off by.
+        The label that is suggested for each, or the sign of the deviation of the prediction.
 
     Returns
     -------
@@ -230,7 +230,7 @@ def contributions(
 def _directions(
     fitted: Fitted, rows: npt.NDArray[np.intp], towards: npt.NDArray[Any]
 ) -> npt.NDArray[np.float64]:
-    """Return, of each row, by how much a unit of each prepared column favours the suggestion."""
+    """Return how much a unit of each prepared column favours the suggestion, for each row."""
     coef = np.atleast_2d(fitted.model.coef_)
     if not fitted.classes:
         return np.asarray(coef * towards[:, None], dtype=np.float64)
@@ -253,9 +253,9 @@ def reasons(
     fitted : Fitted
     rows : ndarray of shape (n_chosen,)
     found : Suggestions
-        What their labels should perhaps be.
+        Better labels for these rows.
     far : ndarray of bool of shape (n_chosen,)
-        Whether the row lies far from all others.
+        Whether the row is far from all others.
     """
     given = fitted.rows.y[rows]
     towards = found.labels if fitted.classes else np.sign(found.labels - given)
@@ -263,36 +263,28 @@ def reasons(
     phrases = _Phrases(fitted, rows)
     sentences = []
     for i in range(len(rows)):
-        opening = _of_class if fitted.classes else _of_number
-        head, cause = opening(given[i], found.labels[i], found.sure[i], found.own[i])
-        named = [phrases.of(names[j], i) for j in _strongest(amounts[i])]
-        verb = "speaks" if len(named) == 1 else "speak"
-        tail = (
-            f"; {cause} {verb} {_listed(named)}."
-            if named
-            else ", whatever the columns: such a label is rare among such rows."
-        )
-        sentences.append("It lies far from all other rows. " * bool(far[i]) + head + tail)
+        named = _listed([phrases.of(names[j], i) for j in _strongest(amounts[i])])
+        say = _explain_class if fitted.classes else _explain_number
+        sentence = say(given[i], found.labels[i], found.sure[i], found.own[i], named)
+        sentences.append("This row is far from all others. " * bool(far[i]) + sentence)
     return sentences
 
 
-def _of_class(given: Any, suggested: Any, sure: float, own: float) -> tuple[str, str]:
-    """Return what the model says of a row, and what the columns argue for."""
+def _explain_class(given: Any, suggested: Any, sure: float, own: float, named: str) -> str:
+    """Return what the model predicts for a row, and the columns that cause it."""
+    label, other = quote_bare(given), quote_bare(suggested)
     if sure > own:
-        return (
-            f"The model says {quote_bare(suggested)} ({_percent(sure)})",
-            f"against {quote_bare(given)}",
-        )
-    return (
-        f"The model says {quote_bare(given)} too ({_percent(own)})",
-        f"for {quote_bare(suggested)}",
-    )
+        opening = f"The model predicts {other} ({_percent(sure)}), not {label}"
+        return f"{opening}, because of {named}." if named else f"{opening}. {_UNEXPLAINED}"
+    opening = f"The model predicts {label} as well ({_percent(own)})"
+    return f"{opening}; evidence for {other}: {named}." if named else f"{opening}. {_UNEXPLAINED}"
 
 
-def _of_number(given: float, suggested: float, sure: float, _: float) -> tuple[str, str]:
-    side, other = ("above", "lower") if given > suggested else ("below", "higher")
-    off = f"{sure:.1f} typical errors {side}" if np.isfinite(sure) else "most rows fit exactly"
-    return f"Given {given:.4g}, expected {suggested:.4g}: {off}", f"for a {other} number"
+def _explain_number(given: float, suggested: float, sure: float, _: float, named: str) -> str:
+    side = "high" if given > suggested else "low"
+    size = f"{sure:.1f} typical errors too {side}" if np.isfinite(sure) else "most rows fit exactly"
+    opening = f"Given {given:.4g}, expected {suggested:.4g} ({size})"
+    return f"{opening}{', because of ' * bool(named)}{named}."
 
 
 def _percent(share: float) -> str:
@@ -300,22 +292,22 @@ def _percent(share: float) -> str:
 
 
 def _strongest(amounts: FloatArray) -> Iterator[int]:
-    """Yield the columns that argue the most, until most of the argument is told."""
-    for_it = np.maximum(amounts, 0.0)
-    whole, told = float(for_it.sum()), 0.0
-    for j in np.argsort(-for_it, kind="stable")[:_MOST_NAMED].tolist():
-        if for_it[j] <= 0.0 or told >= _SHARE_NAMED * whole:
+    """Yield the columns that argue most, until they explain enough."""
+    positive = np.maximum(amounts, 0.0)
+    total, explained = float(positive.sum()), 0.0
+    for j in np.argsort(-positive, kind="stable")[:_MAX_COLUMNS].tolist():
+        if positive[j] <= 0.0 or explained >= _EXPLAINED * total:
             return
-        told += float(for_it[j])
+        explained += float(positive[j])
         yield j
 
 
 def _listed(phrases: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(phrases[:-1]), phrases[-1]]))
+    return " and ".join(filter(None, [", ".join(phrases[:-1]), *phrases[-1:]]))
 
 
 class _Phrases:
-    """Values of columns as text, with what is usual where that helps."""
+    """Values of columns as text, with the usual range if a value is outside of it."""
 
     def __init__(self, fitted: Fitted, rows: npt.NDArray[np.intp]) -> None:
         numeric = fitted.pipeline.named_steps["columns"].numeric_
@@ -340,7 +332,7 @@ class _Phrases:
 
 
 def _usual(fitted: Fitted, numeric: Sequence[str]) -> dict[int, dict[str, tuple[float, float]]]:
-    """Return, by class and column, between which numbers most rows lie that are kept."""
+    """Return the usual range of each column of numbers in the kept rows of each class."""
     found = {}
     for stratum in range(len(fitted.classes)):
         rows = np.flatnonzero(~fitted.dropped & (fitted.class_of_row == stratum))

@@ -1,4 +1,4 @@
-"""The robust fit to a table: raw columns are prepared, and the rows that seem wrong left out."""
+"""The robust fit to a table: prepare raw columns, and fit without the rows that look wrong."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ __all__ = ["Drop", "Fitted", "as_drop", "fit_model", "fit_rows", "fit_table", "l
 
 Drop = float | int | Literal["auto"]
 
-_LARGEST_CURVATURE = 5e7  # entries, rows times classes squared, that a certificate may take
+_LARGEST_CURVATURE = 5e7  # entries (rows times classes squared) up to which a fit is certified
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A model, the rows it was fitted to, and what became of each.
+    """A fitted model, and its rows.
 
     Attributes
     ----------
     rows : Rows
     pipeline : Pipeline
-        From raw columns to predictions; its last step is a ranked-range estimator.
+        From raw columns to predictions. Its last step is a ranked-range estimator.
     X : ndarray or sparse matrix of shape (n_rows, n_columns)
         The columns as the last step sees them.
     m : float, int or "auto"
-        How many rows to leave out, as it was asked for.
+        How many rows to drop, as given.
     notes : tuple of str
-        What the fit warned about.
+        The warnings of the fit.
     """
 
     rows: Rows
@@ -56,27 +56,27 @@ class Fitted:
 
     @property
     def share(self) -> Any:
-        """The estimate of how many rows are wrong; None where their number was given."""
+        """The estimate of how many rows are wrong, or None if the number was given."""
         return getattr(self.model, "share_", None)
 
     @cached_property
     def dropped(self) -> npt.NDArray[np.bool_]:
-        """Which rows were left out: as many as the model drops; of equal ones the first are."""
+        """Which rows were dropped. Of rows with equal losses, the first are."""
         return largest(self.model.losses_, self.groups, self.counts)
 
     @property
     def counts(self) -> npt.NDArray[np.int64]:
-        """How many rows were left out, of each group that is ranked together."""
+        """How many rows were dropped of each group that is ranked together."""
         return np.asarray(np.rint(self.model.m_), dtype=np.int64)
 
     @cached_property
     def classes(self) -> list[Any]:
-        """The classes; none of a regression."""
+        """The classes. Empty for regression."""
         return self.model.classes_.tolist() if self.rows.task == "classification" else []
 
     @cached_property
     def class_of_row(self) -> npt.NDArray[np.intp]:
-        """The place of the class of each row among all; zero in a regression."""
+        """The index of the class of each row. Zero for regression."""
         if not self.classes:
             return np.zeros(len(self.rows), dtype=np.intp)
         return np.asarray(np.searchsorted(self.model.classes_, self.rows.y))
@@ -88,7 +88,7 @@ class Fitted:
 
     @cached_property
     def groups(self) -> npt.NDArray[np.intp]:
-        """Which rows are ranked together: those of a class, or all."""
+        """The group of each row that is ranked together: its class, or all rows."""
         return np.zeros(len(self.rows), dtype=np.intp) if self.is_pooled else self.class_of_row
 
     @cached_property
@@ -98,15 +98,15 @@ class Fitted:
 
     @cached_property
     def prediction(self) -> npt.NDArray[Any]:
-        """What the model makes of each row."""
+        """The prediction of the model for each row."""
         return np.asarray(self.model.predict(self.X))
 
 
 def largest(
     losses: FloatArray, groups: npt.NDArray[np.intp], counts: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
-    """Return which rows have the largest losses of their group; of equal ones the first do."""
-    found = np.zeros(len(losses), dtype=bool)
+    """Return which rows have the largest losses of their group. Of equal losses, the first."""
+    is_largest = np.zeros(len(losses), dtype=bool)
     for group, count in enumerate(counts.tolist()):
         if count == 0:
             continue
@@ -114,9 +114,9 @@ def largest(
         values = losses[rows]
         level = float(kth_largest(values, count))
         above = values > level
-        found[rows[above]] = True
-        found[rows[np.flatnonzero(values == level)[: count - int(above.sum())]]] = True
-    return found
+        is_largest[rows[above]] = True
+        is_largest[rows[np.flatnonzero(values == level)[: count - int(above.sum())]]] = True
+    return is_largest
 
 
 def fit_table(
@@ -131,13 +131,13 @@ def fit_table(
     seed: int = 0,
     jobs: int = 1,
 ) -> Fitted:
-    """Fit a model to the rows of a table that have a label, and leave out those that are wrong."""
+    """Fit a model to the labelled rows of a table, without those that look wrong."""
     roles = Roles(target, id_column, tuple(ignore), tuple(group))
     return fit_rows(labelled_rows(table, roles, task), m=m, seed=seed, jobs=jobs)
 
 
 def fit_rows(rows: Rows, *, m: Drop = "auto", seed: int = 0, jobs: int = 1) -> Fitted:
-    """Fit a model to rows, and leave out those that are wrong."""
+    """Fit a model to rows, without those that look wrong."""
     m = as_drop(m)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -156,8 +156,8 @@ def fit_model(
 ) -> Any:
     """Return a fitted estimator. The ridge is that of scikit-learn's `LogisticRegression`.
 
-    Of classes, as many rows are left out as seem wrong. ``m="auto"`` of the estimator itself keeps
-    those that do its predictions no harm: a better model by a little, and a worse list.
+    For classes, as many rows are dropped as look wrong. ``m="auto"`` of the estimator keeps those
+    that do not harm its predictions: that gives a slightly better model and a worse list.
     """
     n_classes = 1 if task == "regression" else len(np.unique(y))
     options = {
@@ -178,9 +178,9 @@ def fit_model(
 
 
 def as_drop(m: Any) -> Drop:
-    """Return how many rows to leave out, as Python's own number or "auto"; or say what is wrong."""
+    """Return how many rows to drop, as a Python number or "auto"."""
     if isinstance(m, str) and m == "auto":
         return "auto"
     if isinstance(m, str | bool | np.bool_) or not isinstance(m, Real):
-        raise TableError(f"m={m!r} is no number; needed 'auto', a share or a number of rows")
+        raise TableError(f"m={m!r} is not a number; needed 'auto', a share, or a number of rows")
     return int(m) if isinstance(m, Integral) else float(m)

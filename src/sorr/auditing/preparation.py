@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 __all__ = ["MISSING", "RawColumns", "Source", "TypicalScaler", "prepared_by", "sources"]
 
 MISSING = "(missing)"
-_SAMPLE = 20_000  # rows that medians are taken of
-_RAREST = 5  # rows of a category: a model would learn the labels of fewer by heart
-_MOST = 100  # categories of a column; the rarest of more are taken together
-_FURTHEST = 100.0  # spreads from the centre: far enough to be seen, and to spoil nothing
+_SAMPLE = 20_000  # rows that medians are computed from
+_MIN_ROWS = 5  # of a category; a model would learn the labels of fewer by heart
+_MAX_CATEGORIES = 100  # of a column; the rarest of more are joined
+_MAX_SPREADS = 100.0  # from the centre: far enough to be seen, and not to spoil a fit
 
 
 class RawColumns(TransformerMixin, BaseEstimator):
-    """The columns of a table as they were learned from: numbers as float64, the others as text.
+    """The columns of a table as the model learned from them: numbers as float64, others as text.
 
     Attributes
     ----------
     numeric_, categorical_ : list of str
-        The names of the columns of either kind.
+        The names of the columns of each kind.
     n_features_in_, feature_names_in_
-        As in all of scikit-learn.
+        As in scikit-learn.
     """
 
     def fit(self, X: DataFrame, y: Any = None) -> RawColumns:
-        """Take note of what is in each column.
+        """Record the type of each column.
 
         Parameters
         ----------
@@ -62,7 +62,7 @@ class RawColumns(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> DataFrame:
-        """Return these columns of any rows, whatever else there is.
+        """Return these columns of a table, which may have others.
 
         Parameters
         ----------
@@ -71,7 +71,7 @@ class RawColumns(TransformerMixin, BaseEstimator):
         Returns
         -------
         DataFrame
-            What is missing is NaN, infinite numbers included.
+            Missing values are NaN, and so are infinite numbers.
         """
         import pandas as pd
 
@@ -81,15 +81,15 @@ class RawColumns(TransformerMixin, BaseEstimator):
         absent = [name for name in self.feature_names_in_ if name not in X.columns]
         if absent:
             raise TableError(
-                f"{len(absent)} of the columns that the model learned from are not there: "
-                f"{', '.join(map(quote, absent[:8]))}; needed all of them, under the same names"
+                f"{len(absent)} of the columns that the model learned from are missing: "
+                f"{', '.join(map(quote, absent[:8]))}; needed all of them, with the same names"
             )
         columns = {name: _numbers(X[name]) for name in self.numeric_}
         columns |= {name: _texts(X[name]) for name in self.categorical_}
         return pd.DataFrame(columns, index=X.index, copy=False)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
-        """Return the names of the columns: those of numbers first.
+        """Return the names of the columns, those of numbers first.
 
         Parameters
         ----------
@@ -111,8 +111,8 @@ class RawColumns(TransformerMixin, BaseEstimator):
         values = np.asarray(X)
         if values.ndim != 2 or values.shape[1] != self.n_features_in_:
             raise TableError(
-                f"given an array of shape {values.shape}; needed rows of {self.n_features_in_} "
-                "columns, or a frame with names"
+                f"given an array of shape {values.shape}; needed {self.n_features_in_} columns, "
+                "or a frame with names"
             )
         return pd.DataFrame(values, columns=list(self.feature_names_in_))
 
@@ -126,7 +126,7 @@ def _numbers(column: Series[Any]) -> npt.NDArray[np.float64]:
     except (ValueError, TypeError):
         wrong = column[pd.to_numeric(column, errors="coerce").isna() & column.notna()].iloc[0]
         raise TableError(
-            f"column {quote(column.name)} holds {quote(wrong)}, which is no number; needed "
+            f"column {quote(column.name)} holds {quote(wrong)}, which is not a number; needed "
             "numbers, as in the rows that the model learned from"
         ) from None
     if np.isinf(values).any():
@@ -135,7 +135,7 @@ def _numbers(column: Series[Any]) -> npt.NDArray[np.float64]:
 
 
 def _texts(column: Series[Any]) -> npt.NDArray[np.object_]:
-    """Return the values as text; a whole number is written without a decimal point."""
+    """Return the values as text, whole numbers without a decimal point."""
     import pandas as pd
 
     codes, values = pd.factorize(column)
@@ -149,11 +149,11 @@ def _text(value: Any) -> str:
 
 
 class TypicalScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Columns centred by the median, in units of a spread that outliers do not move.
+    """Centre columns by the median, and scale them by a spread that outliers do not change.
 
-    The spread is 1.4826 MAD, or a wider quantile of the deviations where that is larger, or the
-    standard deviation where both are zero. Entries further out than a hundred spreads are put
-    there, so that a single one of a billion leaves a column as it is.
+    The spread is 1.4826 MAD, or a wider quantile of the deviations if that is larger, or the
+    standard deviation if both are zero. Values are clipped at a hundred spreads, so that a single
+    huge value cannot dominate a fit.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ class TypicalScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         del y
         X = validate_data(self, X, dtype=np.float64)
-        step = -(-len(X) // _SAMPLE)  # every so many rows, so that nothing is drawn
+        step = -(-len(X) // _SAMPLE)  # evenly spaced rows: nothing random
         self.centre_, spread = centre_and_spread(X[::step])
         self.scale_ = np.where(np.isfinite(spread), spread, 1.0)
         return self
@@ -193,14 +193,14 @@ class TypicalScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         scaled = (X - self.centre_) / self.scale_
-        return np.asarray(np.clip(scaled, -_FURTHEST, _FURTHEST, out=scaled))
+        return np.asarray(np.clip(scaled, -_MAX_SPREADS, _MAX_SPREADS, out=scaled))
 
 
 def prepared_by(columns: RawColumns) -> ColumnTransformer:
-    """Return what makes numbers of such columns, not yet fitted.
+    """Return an unfitted transformer that turns such columns into numbers.
 
-    Missing numbers become the median, and a column of its own says where; missing texts are a
-    category. Categories of fewer than five rows are taken together.
+    Missing numbers become the median, and an extra column marks them. Missing texts are a
+    category. Categories of fewer than five rows are joined.
     """
     numbers = Pipeline(
         [
@@ -215,8 +215,8 @@ def prepared_by(columns: RawColumns) -> ColumnTransformer:
                 "encode",
                 OneHotEncoder(
                     drop="if_binary",
-                    min_frequency=_RAREST,
-                    max_categories=_MOST,
+                    min_frequency=_MIN_ROWS,
+                    max_categories=_MAX_CATEGORIES,
                     handle_unknown="infrequent_if_exist",
                 ),
             ),
@@ -227,20 +227,20 @@ def prepared_by(columns: RawColumns) -> ColumnTransformer:
 
 
 class Source(NamedTuple):
-    """Where a prepared column comes from."""
+    """The raw column that a prepared column comes from."""
 
     column: str
     value: str | None = None
-    """The category it stands for; None for a number."""
+    """The category it stands for, or None for a number."""
 
     @property
     def label(self) -> str:
-        """Its name for people."""
+        """The name to show."""
         return self.column if self.value is None else f"{self.column} = {self.value}"
 
 
 def sources(prepare: ColumnTransformer) -> list[Source]:
-    """Return where each column that a fitted preparation makes comes from."""
+    """Return the raw column of each column that a fitted transformer makes."""
     found: list[Source] = []
     for name, part, names in prepare.transformers_:
         if name == "numbers":

@@ -1,4 +1,4 @@
-"""An audit: the model, the rows it left out, why, and how far to trust both."""
+"""The result of an audit: the suspects, the model without them, and how stable both are."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = ["AuditReport", "Planted"]
 
-_MOST_NOTED = 5  # suspects in a summary
+_MAX_SUSPECTS = 5  # in a summary
 
 
 @dataclass(frozen=True)
 class Planted:
-    """Wrong labels that are known, and how many of them were found."""
+    """How many labels are known to be wrong, and how many of them were found."""
 
     wrong: int
     found: int
@@ -39,22 +39,22 @@ class Planted:
 
 @dataclass(frozen=True, eq=False)
 class AuditReport:
-    """What an audit found: suspects, a model without them, and what both depend on.
+    """The result of an audit: the suspects, the model without them, and how stable both are.
 
     Attributes
     ----------
     fitted : Fitted
-        The model and the rows it was fitted to.
+        The model and its rows.
     plain : estimator
-        The same fit with no row left out.
+        The same fit without dropping rows.
     judgement : Judgement
         How suspect each row is.
     sweep : Sweep
-        Fits with other numbers of rows left out.
+        Fits with other numbers of dropped rows.
     resamples : Resamples
         Fits to halves of the rows.
     is_wrong : ndarray of bool or None
-        Which labels are wrong, where that is known.
+        Which labels are wrong, if that is known.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class AuditReport:
 
     @property
     def model(self) -> Pipeline:
-        """The robust model: it predicts from raw rows."""
+        """The robust model. It predicts from raw rows."""
         return self.fitted.pipeline
 
     @property
@@ -85,28 +85,28 @@ class AuditReport:
 
     @cached_property
     def order(self) -> npt.NDArray[np.intp]:
-        """The rows that were left out, the most suspect first."""
+        """The dropped rows, the most suspect first."""
         rows = np.flatnonzero(self.fitted.dropped)
         return rows[np.argsort(self.judgement.rank[rows])]
 
     @cached_property
     def suspects(self) -> DataFrame:
-        """The rows that were left out, the most suspect first, each with a reason."""
+        """The dropped rows, the most suspect first, each with a reason."""
         return self.describe(self.order)
 
     def describe(self, chosen: npt.NDArray[np.intp]) -> DataFrame:
-        """Return what is known of some rows.
+        """Return what is known about some rows.
 
         Parameters
         ----------
         chosen : ndarray of int
-            Their places among the rows with a label.
+            Their positions among the rows with a label.
 
         Returns
         -------
         DataFrame
             Columns: row (from 0), line (in the file), id, given, suggested, loss, rank,
-            flip_posterior, dropped_share (of fits to halves of the rows), reason.
+            flip_posterior, dropped_share (in fits to halves of the rows), reason.
         """
         import pandas as pd
 
@@ -129,12 +129,12 @@ class AuditReport:
 
     @property
     def strata(self) -> Mapping[str, list[Stratum]]:
-        """How many rows were left out, by class and by group."""
+        """How many rows were dropped, by class and by group."""
         return all_strata(self.fitted)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What to look at before the model is used."""
+        """What to look at before you use the model."""
         uneven = (unevenness(name, strata) for name, strata in self.strata.items())
         found = [text for text in uneven if text]
         plain, robust = self.errors
@@ -142,15 +142,15 @@ class AuditReport:
         margin = (plain * (1 - plain) / kept) ** 0.5 if self.fitted.classes else 0.02 * plain
         if robust > plain + margin:
             found.append(
-                "On held-out rows that are kept the robust fit is worse than the plain one: what "
-                "it left out was worth learning from. There may be too few rows for so many "
-                "columns, or no linear model describes them."
+                "The robust fit is worse than the plain fit on held-out rows that are kept: the "
+                "dropped rows were worth learning from. Perhaps there are too few rows for so many "
+                "columns, or the linear model does not fit."
             )
         return tuple(found)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What else there is to know of the table and of the fit."""
+        """What else to know about the table and the fit."""
         filled = [
             f"{name}: {count:,} values are missing."
             for name, count in sorted(self.rows.missing.items(), key=lambda item: -item[1])
@@ -160,30 +160,30 @@ class AuditReport:
         return (*self.rows.notes, *filled, *self._ties(), *self.fitted.notes)
 
     def _ties(self) -> list[str]:
-        """Return a note if rows that are kept are as suspect as some that are not."""
+        """Return a note if kept rows have the same loss as dropped ones."""
         fitted, losses = self.fitted, self.fitted.model.losses_
         cuts = self.sweep.points[self.sweep.chosen].cuts[fitted.groups]
         equal = int(((losses == cuts) & ~fitted.dropped).sum())
         if not equal:
             return []
         return [
-            f"{equal:,} rows that are kept are as suspect as some that are left out, by equal "
-            "losses: the first ones in the table are left out."
+            f"{equal:,} kept rows have the same loss as some dropped rows. Of rows with equal "
+            "losses, the first in the table are dropped."
         ]
 
     @property
     def choice(self) -> str:
-        """How the number of rows to leave out was found, in words."""
+        """How the number of rows to drop was chosen, in words."""
         given = self.fitted.m
         if given == "auto":
             return str(self.judgement.share.sentence)
         of = "of each class" if len(self.fitted.model.m_) > 1 else "of all rows"
         amount = f"{given:.4g} {of}" if isinstance(given, float) else f"{given} rows"
-        return f"It was given: {amount}."
+        return f"The number of rows to drop was given: {amount}."
 
     @property
     def planted(self) -> Planted | None:
-        """How many of the labels that are known to be wrong were found."""
+        """How many of the labels known to be wrong were found."""
         if self.is_wrong is None:
             return None
         found = int((self.is_wrong & self.fitted.dropped).sum())
@@ -191,12 +191,12 @@ class AuditReport:
 
     @property
     def errors(self) -> tuple[float, float]:
-        """The errors on held-out rows that the audit keeps: of the plain fit and the robust one."""
+        """The errors of the plain and of the robust fit, on held-out rows that the audit keeps."""
         positions = self.sweep.points
         return positions[0].kept_error, positions[self.sweep.chosen].kept_error
 
     def confusion(self, model: Any) -> npt.NDArray[np.int64]:
-        """Return how many kept rows of each class a model takes for each class.
+        """Return the confusion matrix of a model on the kept rows.
 
         Parameters
         ----------
@@ -210,7 +210,7 @@ class AuditReport:
         )
 
     def summary(self) -> dict[str, Any]:
-        """Return the main figures, in a form that JSON can hold."""
+        """Return the main figures, ready for JSON."""
         plain, robust = self.errors
         shares = self.resamples.shares
         found: dict[str, Any] = {
@@ -232,10 +232,10 @@ class AuditReport:
             },
             "status": self.fitted.model.status_.name,
             "dropped": {
-                name: [{"name": it.name, "rows": it.rows, "dropped": it.dropped} for it in strata]
+                name: [stratum._asdict() for stratum in strata]
                 for name, strata in self.strata.items()
             },
-            "most_suspect": _records(self.suspects.head(_MOST_NOTED)),
+            "most_suspect": _records(self.suspects.head(_MAX_SUSPECTS)),
             "warnings": list(self.warnings),
             "notes": list(self.notes),
         }
@@ -248,7 +248,7 @@ class AuditReport:
         return to_csv(list(self.suspects.columns), _cells(self.suspects))
 
     def to_html(self) -> str:
-        """Return the report: one page that needs nothing else."""
+        """Return the report: one HTML page that needs no other file."""
         from sorr.auditing.page import page
 
         return page(self)
@@ -262,7 +262,7 @@ class AuditReport:
 
 
 def _cells(frame: DataFrame) -> list[tuple[Any, ...]]:
-    """Return the rows of a frame, with None for what is missing and numbers of Python."""
+    """Return the rows of a frame with Python numbers, and None for missing values."""
     tidy = frame.astype(object).where(frame.notna(), None)
     return [
         tuple(value.item() if isinstance(value, np.generic) else value for value in row)

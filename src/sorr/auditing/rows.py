@@ -1,4 +1,4 @@
-"""What the columns of a table are for, what is in them, and which cannot be learned from."""
+"""The roles and types of columns, the rows that have a label, and the task."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from sorr._checks import close_names
 from sorr._typing import IntArray
-from sorr.auditing.table import Table, quote_bare
-from sorr.auditing.table.values import TableError, listed, quote
+from sorr.auditing.table import Argument, Table, TableError, quote, quote_bare
+from sorr.auditing.table.values import listed
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -30,11 +30,17 @@ __all__ = [
 ]
 
 Kind = Literal["number", "text", "date"]
+Task = Literal["classification", "regression"]
 
-_MOST_TEXTS = 1000  # different ones in a column: more are names, not categories
-_MANY_TEXTS = 50  # from here on, a column is no category if most rows have a text of their own
-_COUNTED = 20  # rows, from which on whole numbers in order are taken for a count
-_LOOKED_AT = 50  # different texts that must all be dates for a column of dates
+_MAX_TEXTS = 1000  # different texts of a column; a column with more holds names, not categories
+_MIN_NAMES = 50  # different texts, from which a column holds names if they differ in most rows
+_MIN_COUNTED = 20  # rows, from which whole numbers in order are taken for a count of the rows
+_TEXTS_TRIED = 50  # different texts that must all be dates for a column of dates
+_MAX_FLAGGED = 8  # columns in the way out of an error
+_MIN_ROWS = 10  # rows with a label that a model needs
+_MAX_WHOLE_NUMBERS = 20  # different ones that are taken for classes
+_MAX_CLASSES = 100
+_MAX_GROUPS = 12  # values of a group column; numbers are cut into quarters, rare texts are joined
 _DATE = re.compile(
     r"\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2}))([T ,].*)?\s*"
 )
@@ -42,7 +48,7 @@ _DATE = re.compile(
 
 @dataclass(frozen=True)
 class Roles:
-    """Which columns are the target, the identifier and groups, and which are left out."""
+    """Which columns are the target, the identifier and the groups, and which are ignored."""
 
     target: str
     id_column: str | None = None
@@ -50,39 +56,49 @@ class Roles:
     group: tuple[str, ...] = ()
 
     def check(self, columns: Sequence[str]) -> None:
-        """Refuse names that no column has, and roles that exclude each other."""
-        named = [("target", self.target), ("id", self.id_column)]
+        """Refuse names without a column, and roles that exclude each other."""
+        named: list[tuple[str, str | None]] = [("target", self.target)]
+        named += [("id_column", self.id_column)]
         named += [("ignore", name) for name in self.ignore]
         named += [("group", name) for name in self.group]
         for role, name in named:
             if name is not None and name not in columns:
-                raise TableError(f"--{role} {quote(name)}: {_no_such(name, columns)}")
+                value = [name] if role in ("ignore", "group") else name
+                raise TableError(Argument(role, value), f": {_no_such(name, columns)}")
         if self.target in (self.id_column, *self.ignore):
             raise TableError(
-                f"--target {quote(self.target)} is also named by --id or --ignore; needed a column "
-                "for the target alone"
+                Argument("target", self.target),
+                " is also named by ",
+                Argument("id_column"),
+                " or ",
+                Argument("ignore"),
+                "; the target needs a column of its own",
             )
 
     def features(self, columns: Iterable[str]) -> list[str]:
         """Return the columns to learn from."""
-        left_out = {self.target, self.id_column, *self.ignore}
-        found = [name for name in columns if name not in left_out]
-        if not found:
+        excluded = {self.target, self.id_column, *self.ignore}
+        features = [name for name in columns if name not in excluded]
+        if not features:
             raise TableError(
-                "no column is left to learn from; needed one at least beside --target, --id and "
-                "--ignore"
+                "no column is left to learn from; needed at least one besides ",
+                Argument("target"),
+                ", ",
+                Argument("id_column"),
+                " and ",
+                Argument("ignore"),
             )
-        return found
+        return features
 
 
 def _no_such(name: str, columns: Sequence[str]) -> str:
     if close := close_names(name, columns):
         return f"there is no such column; did you mean {' or '.join(map(quote, close))}?"
-    return f"there is no such column; there are {listed(columns)}"
+    return f"there is no such column; the columns are {listed(columns)}"
 
 
 def kind_of(column: Series[Any]) -> Kind:
-    """Return whether a column holds numbers, dates, or texts: which is everything else."""
+    """Return whether a column holds numbers, dates or texts. Everything else counts as text."""
     from pandas.api import types
 
     if types.is_datetime64_any_dtype(column) or types.is_timedelta64_dtype(column):
@@ -96,8 +112,8 @@ def kind_of(column: Series[Any]) -> Kind:
         return "number"
     if inferred in {"date", "datetime", "datetime64", "timedelta", "period"}:
         return "date"
-    texts = column.dropna().unique()[:_LOOKED_AT]
-    if len(texts) and all(isinstance(it, str) and _DATE.fullmatch(it) for it in texts):
+    texts = column.dropna().unique()[:_TEXTS_TRIED]
+    if len(texts) and all(isinstance(text, str) and _DATE.fullmatch(text) for text in texts):
         return "date"
     return "text"
 
@@ -109,70 +125,72 @@ def missing_counts(frame: DataFrame) -> dict[str, int]:
 
 
 def check_features(frame: DataFrame) -> tuple[str, ...]:
-    """Refuse columns that nothing can be learned from; return what else there is to say of them.
+    """Refuse columns that nothing can be learned from, and return notes on the others.
 
-    All columns of the first kind of trouble are named at once, so that one command mends them.
+    An error names all columns with the same problem, so that one change solves it.
     """
     kinds = {name: kind_of(frame[name]) for name in frame.columns}
     empty = [name for name in frame.columns if frame[name].isna().all()]
     if empty:
-        raise TableError(f"{_named(empty)} without a single value; {_way_out(empty)}")
+        raise TableError(f"{_say(empty, 'has', 'have')} no values; ", *_way_out(empty))
     dates = [name for name, kind in kinds.items() if kind == "date"]
     if dates:
         raise TableError(
-            f"{_named(dates)} of dates, which are no numbers; turn them into numbers, such as days "
-            f"since a day or the month, or {_way_out(dates)}"
+            f"{_say(dates, 'holds', 'hold')} dates; convert them to numbers, such as the month or "
+            "the days since a date, or ",
+            *_way_out(dates),
         )
     different = {name: frame[name].nunique() for name, kind in kinds.items() if kind == "text"}
     names = [name for name, count in different.items() if _is_too_many(count, len(frame))]
     if names:
         counts = ", ".join(f"{different[name]:,}" for name in names)
         raise TableError(
-            f"{_named(names)} of too many different texts to compare rows by ({counts} in "
-            f"{len(frame):,} rows); {_way_out(names)}, or name one that tells rows apart with --id"
+            f"{_say(names, 'has', 'have')} too many different texts for a category ({counts} in "
+            f"{len(frame):,} rows); ",
+            *_way_out(names),
+            f", or make {'it' if len(names) == 1 else 'one'} the id column with ",
+            Argument("id_column", names[0]),
         )
     constant = [name for name in frame.columns if frame[name].nunique(dropna=False) == 1]
-    notes = [f"{_named(constant)} of one value only, which tells nothing."] if constant else []
+    notes = []
+    if constant:
+        subject = _say(constant, "has", "have")
+        notes.append(f"{subject[0].upper()}{subject[1:]} one value only: nothing to learn from.")
     numbers = [name for name, kind in kinds.items() if kind == "number"]
     if keys := [name for name in numbers if _counts_rows(frame[name])]:
-        flags = " ".join(f"--id {quote(name)}" for name in keys[:1])
+        subject = _say(keys, "holds", "hold")
         notes.append(
-            f"{_named(keys)} with another whole number in each row, in order: if that only tells "
-            f"rows apart, say so with {flags}."
+            f"{subject[0].upper()}{subject[1:]} whole numbers that rise from row to row. If they "
+            "only identify rows, make this the id column: then it is not learned from."
         )
     return tuple(notes)
 
 
 def _counts_rows(column: Series[Any]) -> bool:
-    """Tell whether a column of numbers does nothing but count the rows."""
-    if len(column) < _COUNTED or column.isna().any():
+    """Tell whether a column of numbers only counts the rows."""
+    if len(column) < _MIN_COUNTED or column.isna().any():
         return False
     values = column.astype(float)
     return bool((values.diff().iloc[1:] > 0).all() and (values % 1 == 0).all())
 
 
 def _is_too_many(different: int, rows: int) -> bool:
-    return different > _MOST_TEXTS or (different > _MANY_TEXTS and different > rows / 2)
+    return different > _MAX_TEXTS or (different > _MIN_NAMES and different > rows / 2)
 
 
-def _named(names: Sequence[str]) -> str:
-    return f"{listed(names)} {'is a column' if len(names) == 1 else 'are columns'}"
+def _say(names: Sequence[str], singular: str, plural: str) -> str:
+    """Return columns as the subject of a sentence, with its verb."""
+    is_one = len(names) == 1
+    return f"column{'' if is_one else 's'} {listed(names)} {singular if is_one else plural}"
 
 
-def _way_out(names: Sequence[str]) -> str:
-    flags = " ".join(f"--ignore {quote(name)}" for name in names[:8])
-    return f"leave {'it' if len(names) == 1 else 'them'} out with {flags}"
+def _way_out(names: Sequence[str]) -> tuple[str, Argument]:
+    return f"leave {'it' if len(names) == 1 else 'them'} out with ", Argument(
+        "ignore", list(names[:_MAX_FLAGGED])
+    )
 
 
-# -- The rows of a table that have a label: what is learned from, and where each stands ------------
-
-
-Task = Literal["classification", "regression"]
-
-_FEWEST = 10  # rows that anything can be learned from
-_MOST_NUMBERS = 20  # different whole numbers that are taken for classes
-_MOST_CLASSES = 100
-_MOST_GROUPS = 12  # values of a group column; numbers are cut into quarters, texts taken together
+# -- Rows with a label -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,25 +200,25 @@ class Rows:
     Attributes
     ----------
     name : str
-        What the table is called.
+        The name of the table.
     frame : DataFrame
         The columns to learn from, raw.
     y : ndarray of shape (n_rows,)
-        The labels: texts or whole numbers of a classification, numbers of a regression.
+        The labels: texts or whole numbers for classification, numbers for regression.
     roles : Roles
     task : {"classification", "regression"}
     numbers : ndarray of shape (n_rows,)
-        Which data row of the table each is, from 0 on.
+        The number of each row among the data rows of the table, from 0.
     lines : ndarray of shape (n_rows,) or None
-        The line of the file in which it begins.
+        The line of the file where each row begins.
     ids : ndarray of shape (n_rows,) or None
-        Its identifier.
+        The identifier of each row.
     groups : mapping of str to ndarray of shape (n_rows,)
-        By group column, the group of each row, as text.
+        For each group column, the group of each row as text.
     missing : mapping of str to int
-        How many values are missing of the columns to learn from.
+        The number of missing values of each column to learn from.
     notes : tuple of str
-        What a reader of the results should know of the table.
+        What readers of the results should know about the table.
     """
 
     name: str
@@ -220,7 +238,7 @@ class Rows:
 
 
 def labelled_rows(table: Table, roles: Roles, task: str = "auto") -> Rows:
-    """Return the rows of a table that have a label, or say what is wrong with it."""
+    """Return the rows of a table that have a label, or raise an error that says what is wrong."""
     frame = table.frame
     names = [str(name) for name in frame.columns]
     roles.check(names)
@@ -230,26 +248,26 @@ def labelled_rows(table: Table, roles: Roles, task: str = "auto") -> Rows:
     notes = list(table.notes)
     if not is_there.all():
         if not is_there.any():
-            raise TableError(f"the target {quote(roles.target)} has no value in any row")
-        notes.append(f"{int((~is_there).sum()):,} rows without a label are left aside.")
+            raise TableError(f"the target {quote(roles.target)} has no values")
+        notes.append(f"{int((~is_there).sum()):,} rows have no label and are not used.")
         frame, target = frame[is_there], target[is_there]
-    if len(target) < _FEWEST:
+    if len(target) < _MIN_ROWS:
         raise TableError(
-            f"{len(target)} rows have a label; needed {_FEWEST} at least to tell which do not "
-            "belong"
+            f"{len(target)} rows have a label; needed at least {_MIN_ROWS} to find wrong ones"
         )
-    found = task_of(target, roles.target, task)
-    y = _classes(target, roles.target) if found == "classification" else _numbers(target)
+    task_found = task_of(target, roles.target, task)
+    y = _classes(target, roles.target) if task_found == "classification" else _numbers(target)
     if len(np.unique(y)) < 2:
         raise TableError(
             f"the target {quote(roles.target)} is {quote(y[0])} in every row; needed a column with "
-            "two values at least"
+            "at least two values"
         )
     notes += check_features(frame[features])
-    if found == "regression" and (same := _common(y)) is not None:
+    if task_found == "regression" and (same := _common(y)) is not None:
         notes.append(
-            f"Half of the rows or more have the {quote_bare(roles.target)} {same:.4g}: a plane "
-            "through those takes all others for outliers. Audit the others alone, or use classes."
+            f"At least half of the rows have {quote_bare(roles.target)} = {same:.4g}. A linear "
+            "model of these rows treats all others as outliers. Audit the others alone, or use "
+            "classes."
         )
     places = np.flatnonzero(is_there)
     return Rows(
@@ -257,7 +275,7 @@ def labelled_rows(table: Table, roles: Roles, task: str = "auto") -> Rows:
         frame=frame[features].reset_index(drop=True),
         y=y,
         roles=roles,
-        task=found,
+        task=task_found,
         numbers=table.rows[places],
         lines=None if table.lines is None else table.lines[places],
         ids=None if roles.id_column is None else frame[roles.id_column].to_numpy(dtype=object),
@@ -268,27 +286,30 @@ def labelled_rows(table: Table, roles: Roles, task: str = "auto") -> Rows:
 
 
 def _common(y: npt.NDArray[np.float64]) -> float | None:
-    """Return the number that half of the rows have, if there is one."""
+    """Return the number that at least half of the rows have, if there is one."""
     values, counts = np.unique(y, return_counts=True)
     return float(values[counts.argmax()]) if counts.max() >= len(y) / 2 else None
 
 
 def task_of(target: Series[Any], name: str, asked: str) -> Task:
-    """Return what is to be learned: classes, unless a target holds many numbers."""
+    """Return what to learn: classes, unless the target holds many numbers."""
     if asked not in ("auto", "classification", "regression"):
         raise TableError(
-            f"--task {quote(asked)} is not known; needed auto, classification or regression"
+            Argument("task", asked),
+            " is not known; needed auto, classification or regression",
         )
     kind = kind_of(target)
     if kind == "date":
         raise TableError(
             f"the target {quote(name)} holds dates; needed classes or numbers, such as days since "
-            "a day"
+            "a date"
         )
     if asked == "regression" and kind == "text":
         raise TableError(
-            f"--task regression needs numbers, and the target {quote(name)} holds "
-            f"{quote(target.dropna().iloc[0])}; needed another target, or --task classification"
+            Argument("task", "regression"),
+            f" needs numbers, but the target {quote(name)} holds "
+            f"{quote(target.dropna().iloc[0])}; choose another target, or ",
+            Argument("task", "classification"),
         )
     if asked != "auto":
         return cast("Task", asked)
@@ -296,7 +317,7 @@ def task_of(target: Series[Any], name: str, asked: str) -> Task:
         return "classification"
     values = np.unique(_numbers(target.dropna()))
     are_classes = len(values) <= 2 or (
-        len(values) <= _MOST_NUMBERS and bool(np.all(values % 1 == 0))
+        len(values) <= _MAX_WHOLE_NUMBERS and bool(np.all(values % 1 == 0))
     )
     return "classification" if are_classes else "regression"
 
@@ -312,11 +333,12 @@ def _numbers(target: Series[Any]) -> npt.NDArray[np.float64]:
 
 def _classes(target: Series[Any], name: str) -> npt.NDArray[Any]:
     different = target.nunique()
-    if different > _MOST_CLASSES or (different > 2 and different > len(target) / 2):
+    if different > _MAX_CLASSES or (different > 2 and different > len(target) / 2):
         raise TableError(
             f"the target {quote(name)} has {different:,} different values in {len(target):,} rows; "
-            f"needed classes that repeat, {_MOST_CLASSES} at most: or --task regression, if they "
-            "are numbers"
+            f"needed at most {_MAX_CLASSES} classes, each in several rows; or ",
+            Argument("task", "regression"),
+            " if they are numbers",
         )
     if kind_of(target) == "number":
         values = _numbers(target)
@@ -325,15 +347,15 @@ def _classes(target: Series[Any], name: str) -> npt.NDArray[Any]:
 
 
 def _groups(column: Series[Any]) -> npt.NDArray[Any]:
-    """Return the group of each row as text: many numbers in four parts, rare texts together."""
+    """Return the group of each row as text. Many numbers become quarters, rare texts one group."""
     import pandas as pd
 
-    if kind_of(column) == "number" and column.nunique() > _MOST_GROUPS:
+    if kind_of(column) == "number" and column.nunique() > _MAX_GROUPS:
         parts = pd.qcut(column.astype(float), 4, duplicates="drop")
         texts = {part: f"{part.left:.4g} to {part.right:.4g}" for part in parts.cat.categories}
         names = parts.map(texts).astype(object)
     else:
         names = column.astype(object)
-        common = set(names.value_counts().index[:_MOST_GROUPS])
+        common = set(names.value_counts().index[:_MAX_GROUPS])
         names = names.where(names.isna() | names.isin(common), "(others)")
-    return np.array([str(it) for it in names.where(names.notna(), "(missing)")], dtype=object)
+    return np.array([str(name) for name in names.where(names.notna(), "(missing)")], dtype=object)

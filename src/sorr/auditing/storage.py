@@ -1,8 +1,8 @@
 """Fitted models as files that can be read without running anything that is in them.
 
-A file is a line with the digest of all that follows, a line with the versions it was made by, and
-the archive of skops. The digest tells damage, not the author: what keeps a file from doing harm is
-that nothing but the types listed here is ever made of it.
+A file is a line with the digest of the rest, a line with the versions of the packages that made
+it, and an archive of skops. The digest shows damage; it says nothing about the author. What keeps
+a file from doing harm is that loading makes only objects of the types listed here.
 """
 
 from __future__ import annotations
@@ -43,10 +43,12 @@ __all__ = [
 ]
 
 _HEADER = re.compile(rb"sorr model (\d{1,9}) sha256:([0-9a-f]{64})\n")
-_FORMAT = 1
-_PROTOCOL = 2  # of skops: the ways to load of the ones before were looked at by nobody here
-_LONGEST = 100  # letters of the name of a type: those that are listed have fewer
+_FORMAT = 2
+_PROTOCOL = 2  # of skops; how it loads older protocols was not reviewed here
+_MAX_NAME = 100  # letters of the name of a type in a message; all listed names are shorter
 _PACKAGES = ("scikit-learn", "numpy", "skops")
+LIMIT = 2**28  # bytes of a file, and of its content: a hundred times a large model
+SCHEMA = "schema.json"
 
 
 def _name(kind: type) -> str:
@@ -58,7 +60,7 @@ _FITTED = (
     *("coef_", "intercept_", "classes_", "_loss", "_levels"),
     *("n_features_in_", "feature_names_in_"),
 )
-"""What predictions are made with. Losses and weights of the training rows stay behind."""
+"""What predictions need. Losses and weights of the training rows are not stored."""
 
 _PLAIN = frozenset(f"builtins.{name}" for name in ("bool", "float", "int", "str"))
 _NUMBERS = frozenset(
@@ -91,19 +93,19 @@ _TYPES: Mapping[str, frozenset[str]] = MappingProxyType(
         "NdArrayNode": _NUMBERS | {"numpy.ndarray"},
     }
 )
-"""By the way skops loads them, the types that a model may be made of."""
+"""The types that a model may hold, by the way skops loads them."""
 
 
 def dump_model(model: Pipeline) -> bytes:
-    """Return the content of a file that predicts as the model does.
+    """Return the content of a file with the model.
 
-    The same model gives the same bytes. Of the training rows there is nothing in it beyond what
-    the model learned: coefficients, medians, and the names of columns, categories and classes.
+    The same model gives the same bytes. The file holds no training rows, only what the model
+    learned: coefficients, medians, and the names of columns, categories and classes.
 
     Parameters
     ----------
     model : Pipeline
-        Fitted, its last step a `RankedRangeClassifier` or a `RankedRangeRegressor`.
+        A fitted pipeline that ends in a `RankedRangeClassifier` or a `RankedRangeRegressor`.
 
     Returns
     -------
@@ -112,7 +114,7 @@ def dump_model(model: Pipeline) -> bytes:
     Raises
     ------
     ModelError
-        If any part of it is of a type that `load_model` would refuse.
+        If it holds a type that `load_model` would refuse.
     """
     _check_model(model)
     members = numbered(unpack(_skops().dumps(_slim(model))))
@@ -124,7 +126,7 @@ def dump_model(model: Pipeline) -> bytes:
 
 
 def load_model(path: Path) -> Pipeline:
-    """Return the model in a file, or refuse it.
+    """Return the model in a file.
 
     Parameters
     ----------
@@ -137,16 +139,14 @@ def load_model(path: Path) -> Pipeline:
     Raises
     ------
     ModelError
-        If a single byte is not as it was written, or anything in it is no part of such a model.
-        None of it has been run then.
+        If the file was changed after it was written, or holds anything that is not part of such a
+        model. None of it is run then.
     """
     try:
         with path.open("rb") as file:
             content = file.read(LIMIT + 1)
     except FileNotFoundError:
-        raise ModelError(
-            f"there is no file {path}; needed a model that sorr fit or sorr audit wrote"
-        ) from None
+        raise ModelError(f"there is no file {path}; needed a model file of sorr") from None
     try:
         return read_model(content)
     except ModelError as error:
@@ -154,23 +154,23 @@ def load_model(path: Path) -> Pipeline:
 
 
 def read_model(content: bytes) -> Pipeline:
-    """Return the model in the content of a file; see `load_model`."""
+    """Return the model in the content of a file. See `load_model`."""
     loads = _skops().loads
     versions, _, archive = _body(content).partition(b"\n")
     try:
         members = unpack(archive)
         _check_types(members[SCHEMA])
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", InconsistentVersionWarning)  # said once, below
+            warnings.simplefilter("ignore", InconsistentVersionWarning)  # _compare warns once
             model = loads(pack(members), trusted=sorted(_OBJECTS | {"numpy.dtype"}))
         _check_model(model)
         _compare(json.loads(versions))
     except (ModelError, Warning):
         raise
-    except Exception as error:  # what is in the file decides which of all there are
+    except Exception as error:  # any error is possible: it depends on the content
         raise ModelError(
-            f"cannot be loaded, since its archive is faulty ({type(error).__name__}: {error}); "
-            "needed a model that sorr fit or sorr audit wrote"
+            f"cannot be loaded: its archive is damaged ({type(error).__name__}: {error}); needed a "
+            "model file of sorr"
         ) from error
     return model
 
@@ -186,26 +186,26 @@ def _skops() -> Any:
 
 
 def _slim(model: Pipeline) -> Pipeline:
-    """Return the pipeline with no more of its last step than predictions need."""
+    """Return the pipeline with only those attributes of its last step that predictions need."""
     name, step = model.steps[-1]
     small = type(step)(**step.get_params(deep=False))
     seed = small.random_state
     small.random_state = int(seed) if isinstance(seed, Integral) else None
     small.n_jobs = None
     vars(small).update({name: vars(step)[name] for name in _FITTED if name in vars(step)})
-    whole = copy.copy(model)
-    whole.steps = [*((it, _portable(part)) for it, part in model.steps[:-1]), (name, small)]
-    return whole
+    slim = copy.copy(model)
+    slim.steps = [*((key, _portable(part)) for key, part in model.steps[:-1]), (name, small)]
+    return slim
 
 
 def _portable(step: Any) -> Any:
-    """Return a preparation with plain lists of columns: some scikit-learns have their own kind."""
+    """Return a transformer with plain lists of columns: some versions have a type of their own."""
     if not (isinstance(step, ColumnTransformer) and hasattr(step, "_remainder")):
         return step
     made = copy.copy(step)
-    name, part, columns = step._remainder  # noqa: SLF001 - nothing public leads to it
+    name, part, columns = step._remainder  # noqa: SLF001 - there is no public way
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # which that kind gives when it is looked at
+        warnings.simplefilter("ignore", FutureWarning)  # raised when that type is read
         made._remainder = (name, part, list(columns))  # noqa: SLF001
     return made
 
@@ -222,84 +222,79 @@ def _check_model(model: Any) -> None:
 
 
 def _body(content: bytes) -> bytes:
-    """Return what comes after the first line, if it is what that line says."""
+    """Return what follows the first line, if its digest is right."""
     if len(content) > LIMIT:
         raise ModelError(f"is larger than a model can be: {LIMIT:,} bytes")
     header = _HEADER.match(content)
     if header is None:
-        raise ModelError(
-            f"is {_guess(content)}, and no model of sorr; needed one that sorr fit or sorr audit "
-            "wrote"
-        )
+        raise ModelError(f"is {_guess(content)}, not a model file of sorr")
     number, digest = int(header[1]), header[2].decode("ascii")
     if number != _FORMAT:
         raise ModelError(
-            f"is a model of format {number}, and sorr {__version__} reads format {_FORMAT}; needed "
-            "the version of sorr that wrote it"
+            f"has model format {number}, but sorr {__version__} reads format {_FORMAT}; "
+            + (
+                "its modules and parameters were renamed since: fit the model again, or use the "
+                "version of sorr that wrote it"
+                if number < _FORMAT
+                else "use the version of sorr that wrote it"
+            )
         )
     body = content[header.end() :]
     if hashlib.sha256(body).hexdigest() != digest:
         raise ModelError(
-            "was altered or damaged after it was written, as its SHA-256 says; needed it unchanged:"
-            " copy it again, or fit it anew"
+            "was changed or damaged after it was written, as its SHA-256 shows; copy it again, or "
+            "fit the model again"
         )
     return body
 
 
 def _guess(content: bytes) -> str:
-    """Return what a file that is no model of ours seems to be."""
+    """Return what a file seems to be that is not a model file of sorr."""
     if not content:
         return "empty"
     if content.startswith(b"PK"):
         with_skops = SCHEMA.encode("ascii") in content
-        return (
-            f"a zip archive{', as skops writes them,' * with_skops} without the first line of ours"
-        )
+        return f"a zip archive{' of skops' * with_skops} without the first line of a sorr model"
     if content.startswith(b"\x80"):
-        return "a pickle, which could run anything when loaded"
+        return "a pickle, which could run any code when loaded"
     if content.startswith(b"sorr model "):
-        return "begun like one with another first line"
+        return "a sorr model with a damaged first line"
     return "a file of another kind"
 
 
 def _check_types(schema: bytes) -> None:
-    """Refuse an archive with any type that is not listed, or listed for another way to load it."""
+    """Refuse an archive with a type that is not listed, or not for the way it is loaded."""
     tree = json.loads(schema)
     if not tree["protocol"] >= _PROTOCOL:
-        raise ModelError(f"is of protocol {tree['protocol']} of skops; needed {_PROTOCOL} or later")
+        raise ModelError(f"has protocol {tree['protocol']} of skops; needed {_PROTOCOL} or later")
     for node in nodes(tree):
-        name = f"{node['__module__']}.{node['__class__']}"[:_LONGEST]
+        name = f"{node['__module__']}.{node['__class__']}"[:_MAX_NAME]
         if name not in _TYPES.get(node["__loader__"], ()):
             raise ModelError(
-                f"holds a {name}, which is no part of a model of sorr; nothing of it was loaded. "
-                "Needed a model that sorr fit or sorr audit wrote"
+                f"holds a {name}, which is not part of a sorr model; nothing was loaded"
             )
 
 
 def _compare(versions: Mapping[str, str]) -> None:
-    """Say so where another scikit-learn made the model, which may have meant something else."""
+    """Warn if another version of scikit-learn made the model: it may behave differently."""
     then, now = versions["scikit-learn"], importlib.metadata.version("scikit-learn")
     if then.split(".")[:2] != now.split(".")[:2]:
         warnings.warn(
-            f"the model was fitted with scikit-learn {then} and is used with {now}: compare some "
-            "predictions, or fit it anew",
+            f"the model was fitted with scikit-learn {then}, and {now} is installed; check some "
+            "predictions, or fit the model again",
             stacklevel=4,  # the caller of load_model()
         )
 
 
-# -- The archive that skops makes of an object: its files, and the tree of types in one of them ----
-
-
-LIMIT = 2**28  # bytes of a file, and of what it holds: some hundred times a large model
-SCHEMA = "schema.json"
+# -- The archive of skops: its files, one of which holds the tree of types -------------------------
 
 
 class ModelError(ValueError):
-    """A file is not a model of ours, or a model cannot become a file."""
+    """A file is not a model of sorr, or a model cannot be written."""
 
 
 def unpack(archive: bytes) -> dict[str, bytes]:
-    """Return the files of an archive, each no longer than it says."""
+    """Return the files of an archive, none longer than the archive declares."""
     with zipfile.ZipFile(io.BytesIO(archive)) as opened:
         infos = opened.infolist()
         size = sum(info.file_size for info in infos)
@@ -310,12 +305,12 @@ def unpack(archive: bytes) -> dict[str, bytes]:
             with opened.open(info) as member:
                 members[info.filename] = member.read(info.file_size + 1)
     if len(members) != len(infos) or SCHEMA not in members:
-        raise ModelError("holds another archive than skops writes; needed one that sorr wrote")
+        raise ModelError("holds an archive that skops did not write; needed a model file of sorr")
     return members
 
 
 def pack(members: Mapping[str, bytes], compression: int = zipfile.ZIP_STORED) -> bytes:
-    """Return the archive of these files, all of them of the same day."""
+    """Return an archive of files, all with the same date."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         for name, content in members.items():
@@ -324,7 +319,7 @@ def pack(members: Mapping[str, bytes], compression: int = zipfile.ZIP_STORED) ->
 
 
 def numbered(members: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return the same archive with objects and files counted, not named by where they lay."""
+    """Return the archive with objects and files numbered, instead of named by memory address."""
     schema = json.loads(members[SCHEMA])
     objects: dict[int, int] = {}
     files: dict[str, str] = {}
@@ -338,7 +333,7 @@ def numbered(members: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def nodes(schema: Any) -> Iterator[dict[str, Any]]:
-    """Yield every part of a schema that skops could make an object of."""
+    """Yield every part of a schema that skops could turn into an object."""
     waiting = [schema]
     while waiting:
         part = waiting.pop()

@@ -1,4 +1,4 @@
-"""The same fit with other numbers of rows left out, and on other rows: how much depends on both."""
+"""The same fit with other numbers of dropped rows, and on other rows: how stable it is."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ from sorr.auditing.fit import Fitted, fit_model, largest
 __all__ = ["Resamples", "Sweep", "SweepPoint", "ignore_warnings", "resample", "sweep"]
 
 
-_LARGEST_FIT = 10_000  # rows: more change nothing that can be seen, and the losses are of all rows
-_VALIDATED = 5_000  # rows of all folds together
+_MAX_FIT_ROWS = 10_000  # more rows make no visible difference; losses are of all rows
+_MAX_VALIDATED_ROWS = 5_000  # of all folds together
 _FOLDS = 5
 _RESAMPLES = 20
-_STARTS = 10  # of each of these fits: they find what a hundred find
-_POSITIONS = 24
-_FURTHEST = 0.5  # of the rows may be left out
-_CURVE = np.linspace(0.0, 1.0, 121) ** 1.5  # shares of a class at which its curve has points
+_STARTS = 10  # of each of these fits; a hundred find nothing better
+_POINTS = 24  # of the sweep
+_MAX_SHARE = 0.5  # of the rows that a fit may drop
+_CURVE = np.linspace(0.0, 1.0, 121) ** 1.5  # shares of a class where its curve has points
 
 
 @dataclass(frozen=True, eq=False)
 class SweepPoint:
-    """A fit with so many rows left out.
+    """A fit that drops a number of rows.
 
     Attributes
     ----------
     counts : ndarray of shape (n_groups,)
-        How many are left out, of each group of rows that are ranked together.
+        The number of rows it drops, for each group that is ranked together.
     share : float
         The same as a share of all rows.
     dropped : ndarray of bool of shape (n_rows,)
-        Which they are.
+        Which rows it drops.
     cuts : ndarray of shape (n_groups,)
-        The smallest loss that is left out; NaN where none is.
+        The smallest loss that is dropped, or NaN if none is.
     curves : ndarray of shape (n_groups, n_points)
         The losses of each group in descending order, at the shares `Sweep.shares` of it.
     error, kept_error : float
-        What fits without a row say of it, against what is given: the share that differs, or the
-        mean absolute difference. Of all rows, and of those that the audit keeps.
+        The error on held-out rows: the share of wrong predictions, or the mean absolute error.
+        On all rows, and on those that the audit keeps.
     """
 
     counts: npt.NDArray[np.int64]
@@ -62,15 +62,15 @@ class SweepPoint:
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """Fits with ever more rows left out.
+    """Fits that drop more and more rows.
 
     Attributes
     ----------
     positions : tuple of SweepPoint
     chosen : int
-        Which of them is the one of the audit.
+        The index of the point of the audit.
     shares : ndarray of shape (n_points,)
-        Where curves have points.
+        Where the curves have points.
     """
 
     points: tuple[SweepPoint, ...]
@@ -80,14 +80,14 @@ class Sweep:
 
 @dataclass(frozen=True, eq=False)
 class Resamples:
-    """Fits to halves of the rows, each judging all of them.
+    """Fits to halves of the rows, each judging all rows.
 
     Attributes
     ----------
     dropped : ndarray of shape (n_rows,)
-        The share of the fits that leave a row out.
+        The share of the fits that drop each row.
     shares : ndarray of shape (n_fits,)
-        The share of all rows that each leaves out.
+        The share of all rows that each fit drops.
     """
 
     dropped: FloatArray = field(repr=False)
@@ -95,18 +95,18 @@ class Resamples:
 
 
 def sweep(fitted: Fitted, seed: int, jobs: int, tell: Callable[[float, str], None]) -> Sweep:
-    """Return the fits along a way from no rows left out, by those of the audit, to half of them.
+    """Return fits from no dropped rows, through the audit's choice, to at most half of the rows.
 
-    From the audit's fit the way goes down and up, each fit beginning at the last one. Up to the
-    audit's choice all groups grow in its proportion; beyond, by the same share of what is left.
+    The sweep goes down and up from the fit of the audit. Each fit starts at the one before. Up to
+    the audit's choice all groups grow in proportion; beyond it, by the same share of the rest.
     """
     steps = _counts(np.bincount(fitted.groups), fitted.counts, _most(fitted, fitted.class_of_row))
     place = next(i for i, counts in enumerate(steps) if np.array_equal(counts, fitted.counts))
     rng = np.random.default_rng(seed)
-    rows = _part(fitted.class_of_row, _LARGEST_FIT, rng)
+    rows = _part(fitted.class_of_row, _MAX_FIT_ROWS, rng)
     share = len(rows) / len(fitted.rows)
     with ignore_warnings():
-        tell(0.0, "other numbers of rows left out")
+        tell(0.0, "other numbers of dropped rows")
         fits: dict[int, Any] = {place: fitted.model}
         for way in (range(place - 1, -1, -1), range(place + 1, len(steps))):
             last = fitted.model
@@ -115,7 +115,7 @@ def sweep(fitted: Fitted, seed: int, jobs: int, tell: Callable[[float, str], Non
                 fits[i] = last
         losses = [fits[i].row_losses(fitted.X, fitted.rows.y) for i in range(len(steps))]
         masks = [largest(it, fitted.groups, step) for it, step in zip(losses, steps, strict=True)]
-        tell(0.5, "errors on rows held out")
+        tell(0.5, "errors on held-out rows")
         errors = _validate(fitted, masks, rng, jobs)
     positions = tuple(
         _position(fitted, losses[i], steps[i], masks[i], *errors[i]) for i in range(len(steps))
@@ -124,7 +124,7 @@ def sweep(fitted: Fitted, seed: int, jobs: int, tell: Callable[[float, str], Non
 
 
 def _most(fitted: Fitted, class_of_row: IntArray) -> npt.NDArray[np.int64]:
-    """Return how many rows of each group can be left out without a class that vanishes."""
+    """Return how many rows of each group can be dropped while every class keeps one."""
     sizes = np.bincount(class_of_row, minlength=max(len(fitted.classes), 1))
     return np.asarray(np.maximum((sizes.min(keepdims=True) if fitted.is_pooled else sizes) - 1, 0))
 
@@ -132,11 +132,11 @@ def _most(fitted: Fitted, class_of_row: IntArray) -> npt.NDArray[np.int64]:
 def _counts(
     sizes: IntArray, chosen: npt.NDArray[np.int64], most: npt.NDArray[np.int64]
 ) -> list[npt.NDArray[np.int64]]:
-    """Return how many rows of each group are left out, at each position, without repetition."""
+    """Return the number of dropped rows of each group at each point, without repetition."""
     share = float(chosen.sum() / sizes.sum())
-    furthest = min(_FURTHEST, max(0.3, 1.5 * share))
+    furthest = min(_MAX_SHARE, max(0.3, 1.5 * share))
     found = {tuple(chosen.tolist()): chosen}
-    for way in np.linspace(0.0, furthest, _POSITIONS):
+    for way in np.linspace(0.0, furthest, _POINTS):
         if way <= share:
             counts = chosen * (way / share if share else 0.0)
         else:
@@ -147,14 +147,14 @@ def _counts(
 
 
 def _refit(last: Any, fitted: Fitted, rows: IntArray, counts: npt.NDArray[Any]) -> Any:
-    """Return a fit to some rows that leaves so many out, begun where the last one ended."""
+    """Return a fit to some rows that drops these counts and starts at the last fit."""
     model = copy.copy(last)
     model.set_params(m=_drop(fitted, rows, counts), warm_start=True, certify=False)
     return model.fit(fitted.X[rows], fitted.rows.y[rows])
 
 
 def _drop(fitted: Fitted, rows: IntArray, counts: npt.NDArray[Any]) -> Any:
-    """Return how many rows of each group to leave out, as the estimator takes it."""
+    """Return how many rows of each group to drop, in the form of the estimator."""
     whole = np.minimum(counts, _most(fitted, fitted.class_of_row[rows])).astype(int).tolist()
     return whole[0] if fitted.is_pooled else dict(zip(fitted.classes, whole, strict=True))
 
@@ -179,8 +179,8 @@ def _position(
 def _validate(
     fitted: Fitted, masks: Sequence[npt.NDArray[np.bool_]], rng: np.random.Generator, jobs: int
 ) -> list[tuple[float, float]]:
-    """Return the errors at each position, of rows that the fits have not seen."""
-    rows = _part(fitted.class_of_row, _VALIDATED, rng)
+    """Return the errors at each point, on rows that the fits have not seen."""
+    rows = _part(fitted.class_of_row, _MAX_VALIDATED_ROWS, rng)
     fold = _folds(fitted.class_of_row[rows], rng)
     folds = [i for i in range(_FOLDS) if (fold == i).any()]
     tasks = (delayed(_hold_out)(fitted, rows, fold == i, masks) for i in folds)
@@ -196,9 +196,9 @@ def _hold_out(
     is_out: npt.NDArray[np.bool_],
     masks: Sequence[npt.NDArray[np.bool_]],
 ) -> FloatArray:
-    """Return how wrong each held-out row is predicted, at each position.
+    """Return the error of each held-out row at each point.
 
-    A fit leaves out as many rows as are suspects among those it has, whichever they are.
+    A fit drops as many of its rows as there are suspects among them, but not always the same.
     """
     inside, outside = rows[~is_out], rows[is_out]
     model = clone(fitted.model).set_params(m=0, certify=False)
@@ -225,7 +225,7 @@ def _folds(class_of_row: IntArray, rng: np.random.Generator) -> IntArray:
 
 
 def _part(class_of_row: IntArray, limit: int, rng: np.random.Generator) -> IntArray:
-    """Return at most so many rows, drawn evenly, two of each class at least."""
+    """Return at most `limit` random rows, with at least two of each class."""
     if len(class_of_row) <= limit:
         return np.arange(len(class_of_row))
     chosen = rng.choice(len(class_of_row), limit, replace=False)
@@ -237,9 +237,9 @@ def _part(class_of_row: IntArray, limit: int, rng: np.random.Generator) -> IntAr
 
 
 def resample(fitted: Fitted, seed: int, jobs: int, tell: Callable[[float, str], None]) -> Resamples:
-    """Return which rows are left out by fits to random halves of all rows.
+    """Return which rows are dropped by fits to random halves of all rows.
 
-    Where the audit estimates how many rows are wrong, so does each of these fits.
+    If the audit estimates how many rows are wrong, each of these fits does so too.
     """
     class_of_row = fitted.class_of_row
     halves = [_half(class_of_row, np.random.default_rng([seed, i])) for i in range(_RESAMPLES)]
@@ -260,13 +260,13 @@ def _half(class_of_row: IntArray, rng: np.random.Generator) -> IntArray:
     halves = []
     for label in np.unique(class_of_row):
         rows = np.flatnonzero(class_of_row == label)
-        most = -(-min(len(rows), _LARGEST_FIT * len(rows) // len(class_of_row) + 1) // 2)
+        most = -(-min(len(rows), _MAX_FIT_ROWS * len(rows) // len(class_of_row) + 1) // 2)
         halves.append(rng.choice(rows, most, replace=False))
     return np.sort(np.concatenate(halves))
 
 
 def _judge(fitted: Fitted, half: IntArray) -> npt.NDArray[np.bool_]:
-    """Return which of all rows are left out by a fit to some of them."""
+    """Return which of all rows a fit to some of them drops."""
     rows, groups, m = fitted.rows, fitted.groups, fitted.m
     sizes, inside = np.bincount(groups), np.bincount(groups[half])
     if m != "auto":
@@ -287,7 +287,7 @@ def _judge(fitted: Fitted, half: IntArray) -> npt.NDArray[np.bool_]:
 
 @contextmanager
 def ignore_warnings() -> Iterator[None]:
-    """Keep to oneself what the many fits warn about: that of the audit has said it."""
+    """Hide the warnings of the many fits. Those of the audit itself are kept."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -34,7 +34,7 @@ def system(tmp_path, monkeypatch):
 
 
 def suggested(message):
-    return int(re.search(r"--rows (\d+)", message)[1])
+    return int(re.search(r"n_rows=(\d+)", message)[1])
 
 
 def test_more_columns_and_longer_texts_take_more_memory():
@@ -75,7 +75,7 @@ def test_a_large_file_is_refused_before_it_is_read_and_a_sample_of_it_is_not(tmp
         pytest.importorskip("pyarrow", reason="Parquet is read by pyarrow")
         frame.to_parquet(path)
     free(1_000_000)
-    with pytest.raises(TableError, match=r"5,000 rows take .* GB are free; .* --rows") as caught:
+    with pytest.raises(TableError, match=r"5,000 rows take .* GB are free; .* n_rows") as caught:
         read_table(path)
     rows = suggested(str(caught.value))
     assert 500 < rows < 5000
@@ -90,7 +90,7 @@ def test_a_machine_that_runs_out_of_memory_all_the_same_says_what_to_do(tmp_path
 
     monkeypatch.setattr(pd, "read_csv", fail)
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(TableError, match=r"does not fit into memory; .* --rows"):
+    with pytest.raises(TableError, match=r"does not fit into memory; .* n_rows"):
         read_table(tmp_path / "t.csv")
 
 

@@ -249,7 +249,7 @@ def test_another_separator_is_found_and_told_of(write, name, separator, word):
         path = write("a,b,c\n1,'x y',2", name)
     table = read_table(path)
     assert list(table.frame.columns) == ["a", "b", "c"]
-    assert table.notes == (f"The file was read with a {word} as separator.",)
+    assert table.notes == (f"The separator is a {word}.",)
 
 
 def test_a_comma_in_a_name_does_not_hide_the_semicolons(write):
@@ -292,7 +292,7 @@ def test_spaces_after_every_separator_are_not_part_of_the_values(write):
     table = read_table(write('age, work, label\n39, "a, b", <=50K\n40, ?, >50K\n'))
     assert table.frame["work"].tolist() == ["a, b", "?"]
     assert table.frame["label"].tolist() == ["<=50K", ">50K"]
-    assert "Spaces after separators were left out." in table.notes
+    assert "Spaces after separators were ignored." in table.notes
 
 
 def test_a_column_without_a_name_is_called_after_its_place(write):
@@ -304,7 +304,7 @@ def test_a_column_without_a_name_is_called_after_its_place(write):
 def test_a_separator_at_the_end_of_each_line_makes_no_column(write):
     table = read_table(write("a,b,\n1,2,\n3,4,\n"))
     assert list(table.frame.columns) == ["a", "b"]
-    assert any("left out: 'column 3'" in note for note in table.notes)
+    assert any("removed: 'column 3'" in note for note in table.notes)
 
 
 def test_names_that_are_numbers_raise_a_doubt(write):
@@ -470,7 +470,7 @@ def test_a_file_without_rows_is_refused(parquet_write):
 def test_what_is_no_parquet_is_refused(tmp_path, parquet_write):
     path = tmp_path / "u.parquet"
     path.write_text("a,b\n1,2\n")
-    assert "is no Parquet file, or a damaged one" in refusal(path)
+    assert "is not a Parquet file, or is damaged" in refusal(path)
     whole = parquet_write({"x": list(range(1000))}).read_bytes()
     for content in (whole[:-20], whole[:50] + b"\xff" * 50 + whole[100:], gzip.compress(whole)):
         path.write_bytes(content)

@@ -54,46 +54,46 @@ BAD = {
     "blank": ("\n \n\r\n" + " " * 9000 + "\n", "is empty; needed a line of names"),
     "mark alone": (b"\xef\xbb\xbf", "is empty; needed a line of names"),
     "packed nothing": (gzip.compress(b""), "is empty"),
-    "header alone": ("a,b\n\n", "has a line of names and no rows below it"),
+    "header alone": ("a,b\n\n", "has a line of names, but no rows below it"),
     "twice a name": ("a,b, a,b\n1,2,3,4\n", "more than one column called 'a', 'b'; give each"),
-    "no header": ("1,0,1\n1,0,1\n", "called '1'; are those of a row? Then put a line of names"),
+    "no header": ("1,0,1\n1,0,1\n", "called '1'; if the first line is a row, put a line of names"),
     "too long": (
         "a,b\n1,2\n1,x, y\n3,4\n",
-        "line 3 of 'table.csv' has 3 fields, and the header 2; put fields that contain a comma in "
-        "double quotes",
+        "line 3 of 'table.csv' has 3 fields, but the header has 2; put fields that contain a comma "
+        "in double quotes",
     ),
     "too short": (
         "a;b;c\n1;2;3\n1;2\n",
-        "line 3 of 'table.csv' has 2 fields, and the header 3; fill in what is missing",
+        "line 3 of 'table.csv' has 2 fields, but the header has 3; add the missing fields",
     ),
     "long after lines in quotes": ('a,b\n"1\n\n",2\n\n1,2,3\n', "line 6 of 'table.csv' has 3"),
     "two of them": (
         "a,b\n1,2,3\n1,2\n1\n",
-        "line 2 of 'table.csv' has 3 fields, and the header 2 (1 other row is",
+        "line 2 of 'table.csv' has 3 fields, but the header has 2 (1 other row is",
     ),
-    "all rows": ("a,b\n1,2,3\n1,2,3\n", "has 2 names in its first line and 3 fields in every row"),
+    "all rows": ("a,b\n1,2,3\n1,2,3\n", "has 2 names in its first line, but 3 fields in every row"),
     "many": ("a,b\n1,2\n" + "1,2,3\n" * 5000, "(999 or more other rows are wrong too)"),
-    "many alike": ("a,b\n" + "1,2,3\n" * 5000, "3 fields in every row; needed a name for each"),
+    "many alike": ("a,b\n" + "1,2,3\n" * 5000, "3 fields in every row; needed one name per column"),
     "open quotes": (
         'a,b\n1,2\n3,"4\n5,6\n',
-        "ends inside quotes, which open in the record that begins in line 3; close them",
+        "ends inside quotes that open in the record of line 3; close them",
     ),
-    "open quotes in the header": ('a,"b\n1,2\n', "that begins in line 1"),
+    "open quotes in the header": ('a,"b\n1,2\n', "in the record of line 1"),
     "windows": (
         "n,a\n1,x\r\n2,René\r3,é\n".encode("cp1252"),
-        "is not UTF-8: line 3 has the byte 0xE9 ('é' in Windows-1252); save it as UTF-8, or: "
+        "is not UTF-8: line 3 has the byte 0xE9 ('é' in Windows-1252); save it as UTF-8, or run "
         "iconv -f WINDOWS-1252 -t UTF-8 ",
     ),
     "mixed": (
         "a,b\n1,é\n".encode() + "2,ü\n".encode("cp1252"),
-        "mixes encodings: line 2 is UTF-8, and line 3 has the byte 0xFC ('ü' in Windows-1252)",
+        "mixes encodings: line 2 is UTF-8, but line 3 has the byte 0xFC ('ü' in Windows-1252)",
     ),
     "mixed the other way": (
         "a,b\n1,ü\n".encode("cp1252") + "2,é\n".encode(),
-        "mixes encodings: line 3 is UTF-8, and line 2 has the byte 0xFC",
+        "mixes encodings: line 3 is UTF-8, but line 2 has the byte 0xFC",
     ),
     "cut UTF-8": ("a,b\n1,é".encode()[:-1], "is not UTF-8: line 2 has the byte 0xC3"),
-    "cut UTF-16": ("a,b\n1,é\n".encode("utf-16")[:-1], "begins as UTF-16 and goes on as none"),
+    "cut UTF-16": ("a,b\n1,é\n".encode("utf-16")[:-1], "begins as UTF-16, but is not valid"),
     "UTF-16 without a mark": ("a,b\n1,2\n".encode("utf-16-le"), "NUL character in line 1"),
     "NUL": ("a,b\n1,2\n1,\0\n", "NUL character in line 3"),
     "NUL in UTF-16": ("a,b\n1,\0\n".encode("utf-16"), "NUL character in line 2"),
@@ -102,9 +102,9 @@ BAD = {
     "zip": (zipped("table.csv"), "is a zip archive: unpack it"),
     "torn zip": (zipped("xl/a")[:20], "is a zip archive: unpack it"),
     "xls": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0", "is an Excel workbook (.xls)"),
-    "bzip2": (b"BZh91AY", "packed with bzip2"),
+    "bzip2": (b"BZh91AY", "compressed with bzip2"),
     "web page": (b"\n<!DOCTYPE html>\n<html>", "is a web page"),
-    "torn gzip": (gzip.compress(ROWS.encode())[:-20], "is a damaged gzip file (ends too early)"),
+    "torn gzip": (gzip.compress(ROWS.encode())[:-20], "is a damaged gzip file (it ends too early)"),
     "gzip of 10 bytes": (gzip.compress(b"a,b\n1,2")[:10], "is a damaged gzip file"),
     "changed gzip": (gzip.compress(b"a,b\n1,2\n")[:-8] + b"\0" * 8, "is a damaged gzip file (CRC"),
 }
@@ -128,14 +128,14 @@ def test_a_missing_file_brings_up_names_close_to_it(tmp_path):
 def test_a_folder_is_no_table_but_may_hold_some(tmp_path):
     (tmp_path / "t.csv").write_text("a\n1\n")
     (tmp_path / "t.doc").write_text("a")
-    assert refusal(tmp_path).endswith("is a folder; needed a file in it, such as 't.csv'")
+    assert refusal(tmp_path).endswith("is a folder; needed a file, such as 't.csv'")
 
 
 def test_a_pipe_is_refused_since_it_can_be_read_only_once(tmp_path):
     if not hasattr(os, "mkfifo"):
         pytest.skip("there are no named pipes on this system")
     os.mkfifo(tmp_path / "t.csv")
-    assert "is no regular file" in refusal(tmp_path / "t.csv")
+    assert "is not a regular file" in refusal(tmp_path / "t.csv")
 
 
 def test_a_file_that_may_not_be_read_says_so(tmp_path, monkeypatch):
@@ -145,7 +145,7 @@ def test_a_file_that_may_not_be_read_says_so(tmp_path, monkeypatch):
     path = tmp_path / "t.csv"
     path.write_text("a\n1\n")
     monkeypatch.setattr(Path, "open", forbid)  # a mode of 000 would not stop the superuser
-    assert "may not be read by you; ask its owner, or: chmod u+r" in refusal(path)
+    assert "cannot be read: no permission; ask its owner, or run chmod u+r" in refusal(path)
 
 
 def test_a_file_that_fails_half_way_says_why(tmp_path, monkeypatch):
@@ -174,7 +174,7 @@ def test_a_line_without_end_is_refused_before_it_fills_the_memory(refused, monke
 
 def test_a_value_without_end_is_refused_too(refused, monkeypatch):
     monkeypatch.setattr(text, "LONGEST", 1000)
-    assert "begins in line 2 of 'table.csv'" in refused('a,b\n1,"' + "xxxx\n" * 2000)
+    assert "the record in line 2 of 'table.csv'" in refused('a,b\n1,"' + "xxxx\n" * 2000)
 
 
 def test_text_columns_that_are_not_there_are_named_before_the_file_is_read(refused):
@@ -193,7 +193,7 @@ def test_names_are_refused_as_soon_as_they_are_known(refused):
 
 
 def test_a_sample_of_no_rows_is_refused(refused):
-    assert refused("a,b\n1,2\n", n_rows=0).startswith("--rows 0 leaves nothing to learn from")
+    assert refused("a,b\n1,2\n", n_rows=0).startswith("n_rows=0 leaves nothing to learn from")
 
 
 def test_a_file_that_grows_while_it_is_read_is_noticed(tmp_path):
@@ -204,7 +204,7 @@ def test_a_file_that_grows_while_it_is_read_is_noticed(tmp_path):
         if 2 * done == whole and label.startswith("checking"):
             path.write_text("a,b\n1,2\n3,4\n")
 
-    assert "2 rows were read where 1 had been counted" in refusal(path, progress=grow)
+    assert "2 rows were read, but 1" in refusal(path, progress=grow)
 
 
 def test_hostile_names_are_shown_short_and_escaped(refused):
@@ -326,8 +326,8 @@ def test_a_table_says_what_was_read_as_missing_and_how_commas_were_read(tmp_path
     assert table.frame["income"].tolist() == [1234.5, 7.25, 8.0]
     assert table.frame["work"].tolist() == ["?", "None", "private"]
     assert table.notes[1:] == (
-        "'?' was read as missing in 'age', where all else is a number.",
-        "'income': commas in numbers were read as in 1.234,5 for 1234.5.",
+        "'?' was read as missing in 'age', where all other values are numbers.",
+        "'income': commas in numbers were read as in 1.234,5 = 1234.5.",
     )
 
 

@@ -1,4 +1,4 @@
-"""The report as one page: views of an audit, the template that shows them, and its style."""
+"""The report as one HTML page: views of an audit, a template, and a style."""
 
 from sorr.auditing.page.render import page
 

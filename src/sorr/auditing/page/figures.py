@@ -1,7 +1,7 @@
-"""Where things go: scales, round numbers for axes, and lines without points that nobody sees.
+"""The figures of the page: axes, ranked losses, validated errors, and all rows on a plane.
 
-Positions are shares of the frame: of its width from the left, of its height from the top. Text
-keeps its size that way, however wide the page is. Lines are in thousandths, and stretch.
+Positions are shares of the frame: of its width from the left, of its height from the top. So text
+keeps its size on a page of any width. Lines are in thousandths, and stretch.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 FRAME = 1000  # units of a line on either axis
-_BEYOND = 12  # units: what leaves the frame goes on this far, so that its end is not seen
+_BEYOND = 12  # units by which a line goes on outside of the frame, so that its end is hidden
 _TOLERANCE = 0.7  # units by which a line may miss a point: less than a pixel
 
 
@@ -48,17 +48,17 @@ class Tick(NamedTuple):
     """A mark on an axis."""
 
     at: str
-    """Where, in percent of the frame."""
+    """Its position in percent of the frame."""
     text: str
 
 
 def placed(share: float) -> str:
-    """Return a share of the frame as SVG writes it."""
+    """Return a share of the frame in percent, as in SVG."""
     return f"{100 * share:.1f}".removesuffix(".0") + "%"
 
 
 def round_steps(low: float, high: float, most: int = 6) -> list[float]:
-    """Return round numbers in between, evenly apart: two at least, if there is anything between.
+    """Return evenly spaced round numbers between two ends, at least two if the ends differ.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def round_steps(low: float, high: float, most: int = 6) -> list[float]:
 
 
 def ticks(places: Sequence[float], texts: Sequence[str]) -> list[Tick]:
-    """Return marks at some places, leaving out those outside of the frame."""
+    """Return the marks that are inside the frame."""
     pairs = zip(places, texts, strict=True)
     return [Tick(placed(place), text) for place, text in pairs if -1e-9 <= place <= 1 + 1e-9]
 
@@ -88,7 +88,7 @@ def svg_path(x: FloatArray, y: FloatArray, *, filled: bool = False) -> str:
     x, y : ndarray of shape (n_points,)
         Shares of the frame: from the left, and from the top.
     filled : bool, default=False
-        Whether it closes around what is below it; the edges then lie outside of the frame.
+        Whether to close the path around the area below; its edges are outside of the frame.
     """
     points = np.column_stack([x, np.clip(y, -_BEYOND / FRAME, 1.0)]) * FRAME
     points = points[_needed(points)]
@@ -100,7 +100,7 @@ def svg_path(x: FloatArray, y: FloatArray, *, filled: bool = False) -> str:
 
 
 def _needed(points: FloatArray) -> npt.NDArray[np.intp]:
-    """Return the points without which a line would look different (Douglas and Peucker, 1973)."""
+    """Return the points that a line needs to look the same (Douglas and Peucker, 1973)."""
     keep = np.zeros(len(points), dtype=bool)
     keep[[0, -1]] = True
     pending = [(0, len(points) - 1)]
@@ -124,26 +124,26 @@ def _needed(points: FloatArray) -> npt.NDArray[np.intp]:
     return np.flatnonzero(keep)
 
 
-# -- The ranked losses and the validated errors, at every number of rows left out ------------------
+# -- Ranked losses and validated errors, at each point of the sweep --------------------------------
 
 
-_MOST_PANELS = 12
-_MARKED = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)  # shares of a class that have a tick
-_FEW_MARKED = (0.0, 0.01, 0.1, 0.25, 0.5, 1.0)  # the same, in a narrow panel
-_HIGHEST = 8.0  # times the loss at the cut: a curve that goes higher leaves the frame
+_MAX_PANELS = 12
+_TICKS = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)  # shares of a class
+_NARROW_TICKS = (0.0, 0.01, 0.1, 0.25, 0.5, 1.0)  # the same, in a narrow panel
+_MAX_HEIGHT = 8.0  # times the loss at the cut, where the frame ends
 
 
 class Cut(NamedTuple):
-    """How the curve of a class is cut at a position."""
+    """The curve of a class and its cut, at a point of the sweep."""
 
     path: str
     at: str
-    """Where the cut is, in percent of the frame."""
+    """The position of the cut, in percent of the frame."""
     width: int
-    """The same in the units of the path."""
+    """The same in units of the path."""
     text: str
     beyond: str
-    """The largest loss, if it lies above the frame."""
+    """The largest loss, if it is above the frame."""
 
 
 @dataclass(frozen=True)
@@ -152,23 +152,23 @@ class Panel:
 
     name: str
     end: str | None
-    """Where the second cut is, if it is not the last row."""
+    """The position of the second cut, if it is not the last row."""
     across: list[Tick]
     up: list[Tick]
     cuts: list[Cut]
 
 
 def panels(report: AuditReport) -> tuple[list[Panel], int]:
-    """Return a panel for each class, or one for all rows; and how many classes have none.
+    """Return a panel for each class, or one for all rows, and the number of classes without one.
 
-    Those with the most rows left out have one, if there are many.
+    Of many classes, those with the most dropped rows have a panel.
     """
     fitted, sweep = report.fitted, report.sweep
     sizes = np.bincount(fitted.groups)
     names = [short(name, 40) for name in fitted.classes] if len(sizes) > 1 else ["all rows"]
-    chosen = np.sort(np.argsort(-sweep.points[sweep.chosen].counts, kind="stable")[:_MOST_PANELS])
+    chosen = np.sort(np.argsort(-sweep.points[sweep.chosen].counts, kind="stable")[:_MAX_PANELS])
     top = _top(sweep.points[sweep.chosen])
-    up, marked = round_steps(0.0, top, 4), _MARKED if len(sizes) < 3 else _FEW_MARKED
+    up, marked = round_steps(0.0, top, 4), _TICKS if len(sizes) < 3 else _NARROW_TICKS
     found = []
     for group in chosen.tolist():
         last = float(fitted.model.k_[group] / sizes[group])
@@ -185,13 +185,13 @@ def panels(report: AuditReport) -> tuple[list[Panel], int]:
 
 
 def _top(position: SweepPoint) -> float:
-    """Return the loss at the upper edge: the largest, unless a few rows dwarf all others."""
+    """Return the loss at the upper edge: the largest, unless a few rows exceed all others."""
     largest = float(position.curves[:, 0].max())
     cuts = position.cuts[np.isfinite(position.cuts)]
     typical = (
         float(cuts.max()) if len(cuts) else float(np.sort(position.curves.ravel())[-12:].min())
     )
-    return min(largest, _HIGHEST * typical) * 1.05 or 1.0
+    return min(largest, _MAX_HEIGHT * typical) * 1.05 or 1.0
 
 
 def _cut(position: SweepPoint, group: int, size: int, shares: FloatArray, top: float) -> Cut:
@@ -203,27 +203,27 @@ def _cut(position: SweepPoint, group: int, size: int, shares: FloatArray, top: f
         svg_path(np.sqrt((ranks + 0.5) / size), 1 - losses / top, filled=True),
         placed(edge),
         round(1000 * edge),
-        f"{count(gone)} of {count_rows(size)} left out ({percent(gone / size)})",
+        f"{count(gone)} of {count_rows(size)} dropped ({percent(gone / size)})",
         f"up to {number(largest)} \N{UPWARDS ARROW}" if largest > top else "",
     )
 
 
 @dataclass(frozen=True)
 class Tendency:
-    """How wrong fits are on rows that they have not seen, by the share of rows left out."""
+    """The error on held-out rows, by the share of dropped rows."""
 
     all_rows: str
     kept_rows: str
     across: list[Tick]
     up: list[Tick]
     marks: list[tuple[str, str, str]]
-    """By position: how far to the right, and the heights of the two lines there."""
+    """For each point: its place from the left, and the heights of the two lines there."""
     is_right: bool
-    """Whether there is no room for words to the right of the audit's choice."""
+    """Whether a label has to stand to the left of the audit's choice."""
 
 
 def tendency(report: AuditReport) -> Tendency:
-    """Return the two lines, and where each position is on them."""
+    """Return the two lines, and the place of each point on them."""
     positions, is_share = report.sweep.points, bool(report.fitted.classes)
     x = np.array([it.share for it in positions])
     errors = np.array([[it.error, it.kept_error] for it in positions])
@@ -250,7 +250,7 @@ def tendency(report: AuditReport) -> Tendency:
 
 
 class Stage(NamedTuple):
-    """What the page says at a position."""
+    """What the page says at a point of the sweep."""
 
     share: str
     dropped: int
@@ -260,7 +260,7 @@ class Stage(NamedTuple):
 
 
 def stages(report: AuditReport) -> list[Stage]:
-    """Return what the page says at each position."""
+    """Return what the page says at each point."""
     write = percent if report.fitted.classes else number
     return [
         Stage(
@@ -274,22 +274,26 @@ def stages(report: AuditReport) -> list[Stage]:
     ]
 
 
-# -- All rows on a plane: the two directions in which the kept ones differ most --------------------
+# -- All rows on a plane: the two directions in which the kept rows differ most --------------------
 
 
-_MOST_DOTS = 1500
-_FEWEST_OUT = 100  # of them: suspects, if there are so many
-_FITTED = 20_000  # rows that the directions are found from
-_MOST_DENSE = 500  # columns up to which a sparse table is unfolded, so that its mean is taken off
-_FURTHEST = 8.0  # spreads of a column: what lies beyond does not turn the directions
-_MOST = (0.05, 0.95)  # quantiles of kept rows: what lies once more as far out leaves the frame
-_EDGE = 0.03  # of the frame, left free around these
-_LEAST = 0.1  # of the weight of the most important column, which any other has
+_MAX_DOTS = 1500
+_MIN_SUSPECTS = 100  # dots that are suspects, if there are as many
+_MAX_FIT_ROWS = 20_000  # rows that determine the directions
+_MAX_DENSE_COLUMNS = 500  # of a sparse table that is made dense, so that it can be centred
+_MAX_SPREADS = 8.0  # of a column: values beyond do not change the directions
+_INNER = (
+    0.05,
+    0.95,
+)  # quantiles of the kept rows; what is twice as far out is outside of the frame
+_EDGE = 0.03  # of the frame, left free around the dots
+_MIN_WEIGHT = 0.1  # of a column, relative to the most important one
 _CELL = 0.03  # of the frame, within which rows are nearly alike
-_FEW = 0.2  # places for each row
-_SEED, _HEIGHT = 0.008, 1.9  # of the frame, between rows that are alike; its width over its height
-_NAMED = 2  # columns that explain a direction
-_KINDS = 10  # classes with a mark of their own
+_MIN_PLACES = 0.2  # per row; with fewer places, rows that are nearly alike are spread too
+_SPACING = 0.008  # of the frame, between rows that are alike
+_ASPECT = 1.9  # width of the frame over its height
+_COLUMNS_NAMED = 2  # to explain a direction
+_MAX_KINDS = 10  # classes with a mark of their own
 
 
 class Kind(NamedTuple):
@@ -307,7 +311,7 @@ class Dot(NamedTuple):
     mark: int
     title: str
     at: str | None
-    """At which positions it is left out, a letter for each; None if at none."""
+    """1 or 0 for each point of the sweep: whether the row is dropped. None if it never is."""
     is_out: bool
     is_far: bool
 
@@ -323,7 +327,7 @@ class Plane:
     right: str
     upward: str
     spread: str | None
-    """How much of the spread of the kept rows is to be seen."""
+    """The share of the variance of the kept rows that the plane shows."""
     alt: str
 
 
@@ -351,27 +355,27 @@ def plane(report: AuditReport) -> Plane:
     ]
     out = [dot for dot in dots if dot.is_out]
     alt = (
-        f"A cloud of {count(len(dots))} rows, one mark each; {count(len(out))} of them are ringed "
-        f"because they are left out. {count(int(is_far.sum()))} lie outside of the frame and are "
-        "shown at its edge. The table of suspects lists the ringed rows."
+        f"{count(len(dots))} rows, one mark each. The {count(len(out))} dropped rows have a ring. "
+        f"{count(int(is_far.sum()))} rows are outside of the frame and shown at its edge. "
+        "The table of suspects lists the dropped rows."
     )
     return Plane(dots, kinds, len(report.rows), int(is_far.sum()), right, upward, spread, alt)
 
 
 def _ends(values: FloatArray) -> tuple[float, float]:
-    """Return between which values most rows lie, without those that are far from all others."""
-    low, high = np.quantile(values, _MOST, method="nearest")
+    """Return the range of most rows, without those far from all others."""
+    low, high = np.quantile(values, _INNER, method="nearest")
     near = values[(values >= 2 * low - high) & (values <= 2 * high - low)] if high > low else values
     return float(near.min()), float(near.max())
 
 
 def _apart(where: FloatArray) -> FloatArray:
-    """Return places at which rows that are alike lie around each other, like seeds in a flower.
+    """Spread rows that are alike around their common place, like seeds in a flower.
 
-    If there are few places for many rows, those that are nearly alike do so as well.
+    If there are few places for many rows, rows that are nearly alike are spread too.
     """
     cells = np.floor(where / _CELL)
-    if len(np.unique(cells, axis=0)) > _FEW * len(where):
+    if len(np.unique(cells, axis=0)) > _MIN_PLACES * len(where):
         cells = where.round(4)
     _, group, sizes = np.unique(cells, axis=0, return_inverse=True, return_counts=True)
     group = group.ravel()
@@ -379,62 +383,62 @@ def _apart(where: FloatArray) -> FloatArray:
     nth = np.empty(len(where))
     nth[order] = np.arange(len(where)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     middle = [np.bincount(group, axis)[group] / sizes[group] for axis in where.T]
-    radius, angle = _SEED * np.sqrt(nth), nth * np.pi * (3 - np.sqrt(5))
-    across, up = radius * np.cos(angle), _HEIGHT * radius * np.sin(angle)
+    radius, angle = _SPACING * np.sqrt(nth), nth * np.pi * (3 - np.sqrt(5))
+    across, up = radius * np.cos(angle), _ASPECT * radius * np.sin(angle)
     return np.column_stack([middle[0] + across, middle[1] + up])
 
 
 def positions_of(report: AuditReport, rows: IntArray) -> list[str | None]:
-    """Return at which positions some rows are left out: 1 or 0 for each; None if at none."""
+    """Return 1 or 0 for each point, whether a row is dropped there; None if it never is."""
     dropped = np.array([it.dropped[rows] for it in report.sweep.points]).T
     return ["".join("01"[out] for out in row) if any(row) else None for row in dropped.tolist()]
 
 
 def _chosen(report: AuditReport) -> IntArray:
-    """Return which rows are drawn: those left out last, so that nothing hides them.
+    """Return which rows are drawn. Suspects come last, so that nothing hides them.
 
-    Of many rows each kind has its share, so that rings are as frequent as they are; but of
-    suspects some more, if there are few.
+    Of many rows, each kind gets its share, so that rings are as frequent as in the table. Suspects
+    get more if they are few.
     """
     ever, n = np.any([it.dropped for it in report.sweep.points], axis=0), len(report.rows)
     out, never = report.order, np.flatnonzero(~ever)
     others = np.flatnonzero(ever & ~report.fitted.dropped)
-    if n > _MOST_DOTS:
-        out = _evenly(out, max(_MOST_DOTS * len(out) // n, _FEWEST_OUT))
-        others = _evenly(others, _MOST_DOTS * len(others) // n)
-        never = _evenly(never, _MOST_DOTS - len(out) - len(others))
+    if n > _MAX_DOTS:
+        out = _evenly(out, max(_MAX_DOTS * len(out) // n, _MIN_SUSPECTS))
+        others = _evenly(others, _MAX_DOTS * len(others) // n)
+        never = _evenly(never, _MAX_DOTS - len(out) - len(others))
     return np.concatenate([never, others, out[::-1]])
 
 
 def _evenly(rows: IntArray, most: int) -> IntArray:
-    """Return at most so many rows, evenly spread: no chance, so that the page is the same again."""
+    """Return at most `most` rows, evenly spaced: not random, so that the page is the same again."""
     if len(rows) <= most:
         return rows
     return rows[np.linspace(0, len(rows) - 1, most).astype(np.intp)]
 
 
 def _directions(report: AuditReport, rows: IntArray) -> tuple[FloatArray, str, str, str | None]:
-    """Return where some rows are, what the two directions mean, and how much they tell."""
+    """Return the places of some rows, the meaning of both directions, and the variance shown."""
     X, kept = report.fitted.X, np.flatnonzero(~report.fitted.dropped)
-    kept = _evenly(kept, _FITTED)
+    kept = _evenly(kept, _MAX_FIT_ROWS)
     labels = [short(source.label, 30) for source in report.fitted.sources]
-    is_dense = not hasattr(X, "toarray") or X.shape[1] <= _MOST_DENSE
+    is_dense = not hasattr(X, "toarray") or X.shape[1] <= _MAX_DENSE_COLUMNS
     known, drawn = (_dense(X[it]) if is_dense else X[it] for it in (kept, rows))
     if is_dense:
         weight = _importance(report.fitted.model)
-        known, drawn = np.clip(known, -_FURTHEST, _FURTHEST) * weight, drawn * weight
+        known, drawn = np.clip(known, -_MAX_SPREADS, _MAX_SPREADS) * weight, drawn * weight
     wanted = min(2, *known.shape)
     model = PCA(wanted) if is_dense else TruncatedSVD(wanted, random_state=0)
-    with np.errstate(invalid="ignore", divide="ignore"):  # all rows are alike: no spread to share
+    with np.errstate(invalid="ignore", divide="ignore"):  # all rows may be alike, with no variance
         model.fit(known)
     where = np.zeros((len(rows), 2))
     where[:, :wanted] = model.transform(drawn)
     texts = [_meaning(direction, labels) for direction in model.components_]
     if wanted < 2:
-        where[:, 1] = np.arange(len(rows)) * 0.618 % 1.0  # one above the other, none upon it
-        return where, texts[0], "nothing: there is one column only", None
-    told = float(np.nansum(model.explained_variance_ratio_))
-    return where, texts[0], texts[1], percent(min(told, 1.0))
+        where[:, 1] = np.arange(len(rows)) * 0.618 % 1.0  # spread vertically, to avoid overlap
+        return where, texts[0], "no meaning, because there is only one column", None
+    explained = float(np.nansum(model.explained_variance_ratio_))
+    return where, texts[0], texts[1], percent(min(explained, 1.0))
 
 
 def _dense(rows: Any) -> FloatArray:
@@ -442,18 +446,18 @@ def _dense(rows: Any) -> FloatArray:
 
 
 def _importance(model: Any) -> FloatArray:
-    """Return how much each column counts: as much as the model makes of it, and a little."""
+    """Return the weight of each column: its importance in the model, and a little."""
     size = np.sqrt((np.atleast_2d(model.coef_) ** 2).sum(axis=0))
-    return np.asarray(_LEAST + np.sqrt(size / (size.max() or 1.0)))
+    return np.asarray(_MIN_WEIGHT + np.sqrt(size / (size.max() or 1.0)))
 
 
 def _meaning(direction: FloatArray, labels: list[str]) -> str:
-    strongest = np.argsort(-np.abs(direction), kind="stable")[:_NAMED].tolist()
+    strongest = np.argsort(-np.abs(direction), kind="stable")[:_COLUMNS_NAMED].tolist()
     return ", ".join(f"{'more' if direction[j] > 0 else 'less'} {labels[j]}" for j in strongest)
 
 
 def _kinds(report: AuditReport) -> tuple[list[Kind], npt.NDArray[np.intp]]:
-    """Return the marks and the one of each row: by class, or by the thirds of a number."""
+    """Return the kinds of marks, and that of each row: its class, or the third of its number."""
     fitted, y = report.fitted, report.rows.y
     if not fitted.classes:
         low, high = np.quantile(y, [1 / 3, 2 / 3])
@@ -465,21 +469,21 @@ def _kinds(report: AuditReport) -> tuple[list[Kind], npt.NDArray[np.intp]]:
         ]
         return [Kind(it, i) for i, it in enumerate(names)], np.digitize(y, [low, high])
     sizes = np.bincount(fitted.class_of_row)
-    common = np.sort(np.argsort(-sizes, kind="stable")[:_KINDS])
-    marks = np.full(len(sizes), _KINDS)
+    common = np.sort(np.argsort(-sizes, kind="stable")[:_MAX_KINDS])
+    marks = np.full(len(sizes), _MAX_KINDS)
     marks[common] = np.arange(len(common))
     kinds = [Kind(short(fitted.classes[i], 30), int(marks[i])) for i in common.tolist()]
-    if len(sizes) > _KINDS:
-        kinds.append(Kind(f"{len(sizes) - _KINDS} other classes", _KINDS))
+    if len(sizes) > _MAX_KINDS:
+        kinds.append(Kind(f"{len(sizes) - _MAX_KINDS} other classes", _MAX_KINDS))
     return kinds, marks[fitted.class_of_row]
 
 
 def _titles(report: AuditReport, rows: IntArray) -> list[str]:
     numbers, y = report.rows.numbers[rows].tolist(), report.rows.y[rows].tolist()
-    says = report.fitted.model.predict(report.fitted.X[rows]).tolist()
+    predictions = report.fitted.model.predict(report.fitted.X[rows]).tolist()
     return [
         f"Row {row}: {label(given, 30)}"
-        if given == said
-        else f"Row {row}: given {label(given, 30)}, the model says {label(said, 30)}"
-        for row, given, said in zip(numbers, y, says, strict=True)
+        if given == predicted
+        else f"Row {row}: given {label(given, 30)}, predicted {label(predicted, 30)}"
+        for row, given, predicted in zip(numbers, y, predictions, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""From an audit to a page: one file that asks for nothing else, and runs one script of its own."""
+"""From an audit to a page: one file that loads nothing and runs only its own script."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from sorr.plots import CLASS_COLOURS, DROPPED, EASY, INK, KEPT
 
 __all__ = ["page"]
 
-_LONGEST = 600  # characters of a sentence: column names may be of any length
+_MAX_SENTENCE = 600  # characters; column names may have any length
 _ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
-# The colours of the figures; in the dark they are lighter, so that they stand out as much.
+# The colours of the figures. They are lighter in dark mode, to stand out as much.
 _LIGHT = {"dropped": DROPPED, "kept": KEPT, "easy": EASY, "ink": INK}
 _DARK = {"dropped": "#f58a75", "kept": "#7ab8ea", "easy": "#98a1aa", "ink": "#e4e6e8"}
 _DARK_CLASSES = ("#4da3dd", "#f0b429", "#3cc79a", "#e29bc1", "#8fd0f5", "#b4b4b4", "#d6c84a")
 
 
 def page(report: AuditReport) -> str:
-    """Return the report as HTML: one page that needs neither a network nor a server.
+    """Return the report as one HTML page that needs no network and no server.
 
-    The same audit gives the same bytes. What comes from the table stays text.
+    The same audit gives the same bytes. Content of the table is always text, never HTML.
     """
     style, script = _style(), _asset("report.js")
     template = _environment().get_template("report.html.j2")
@@ -68,8 +68,8 @@ def _views(report: AuditReport) -> dict[str, Any]:
         "headline": headline(report),
         "subtitle": subtitle(report),
         "tiles": tiles(report),
-        "warnings": [short(it, _LONGEST) for it in report.warnings],
-        "notes": [short(it, _LONGEST) for it in report.notes],
+        "warnings": [short(it, _MAX_SENTENCE) for it in report.warnings],
+        "notes": [short(it, _MAX_SENTENCE) for it in report.notes],
         "panels": drawn,
         "undrawn": undrawn,
         "tendency": course,
@@ -88,7 +88,7 @@ def _views(report: AuditReport) -> dict[str, Any]:
 
 
 def _parts(style: str, script: str) -> dict[str, str]:
-    """Return what of the page is not about the audit."""
+    """Return the parts of the page that do not depend on the audit."""
     return {
         "policy": (
             f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; "
@@ -100,13 +100,13 @@ def _parts(style: str, script: str) -> dict[str, str]:
 
 
 def _inert(data: Any) -> str:
-    """Return data as JSON that ends no script, whatever is in it."""
+    """Return data as JSON that cannot end a script element."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.translate(_ESCAPES)
 
 
 def _digest(text: str) -> str:
-    """Return what a policy calls a script or a style that it lets run."""
+    """Return the name of an allowed script or style in a security policy."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
@@ -134,15 +134,15 @@ def _environment() -> Any:
             'the report needs Jinja2, which is not installed: pip install "sorr[audit]"'
         ) from error
 
-    def shown(value: Any) -> Any:
-        """Spell out what hides, except in what the template declares to be its own."""
+    def spell_out(value: Any) -> Any:
+        """Spell out invisible characters, except in the text of the template itself."""
         return seen(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
     return Environment(
         loader=FunctionLoader(_asset),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=shown,
+        finalize=spell_out,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,

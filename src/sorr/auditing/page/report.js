@@ -3,9 +3,9 @@
 
   const PAGE = 25; // rows of the table that are shown at first
   const STATES = {
-    out: ["left out", 0], // by the audit, and here
-    more: ["left out too", 1], // here, and not by the audit
-    back: ["kept here", 2], // left out by the audit, and not here
+    out: ["dropped", 0], // by the audit, and here
+    more: ["dropped too", 1], // here, and not by the audit
+    back: ["kept here", 2], // dropped by the audit, and not here
     kept: ["kept", 3],
   };
   const one = (id) => document.getElementById(id);
@@ -13,7 +13,7 @@
   const moves = JSON.parse(one("moves").textContent);
   document.documentElement.classList.add("js");
 
-  // The position: what was drawn for it takes the place of what is there.
+  // The slider: what was drawn for its position replaces what is shown.
 
   const slider = one("m");
   const back = one("back");
@@ -53,7 +53,7 @@
     });
     dots.forEach((dot, i) => dot.classList.toggle("out", moves.dots[i][at] === "1"));
     now.forEach((it) => (it.textContent = stage[it.dataset.now]));
-    slider.setAttribute("aria-valuetext", `${stage.share} left out, ${stage.rows}`);
+    slider.setAttribute("aria-valuetext", `${stage.share} dropped, ${stage.rows}`);
     back.disabled = at === moves.chosen;
     if (rows.filter((row) => judge(row, at)).length && !isSorted) {
       arrange((row) => [isChanged(row) ? 0 : 1, row.rank]);
@@ -61,7 +61,7 @@
     refresh();
   }
 
-  // The table: each row knows what the slider makes of it.
+  // The table: each row knows at which positions it is dropped.
 
   const table = one("table");
   const body = table.tBodies[0];
@@ -78,7 +78,7 @@
   const filter = one("filter");
   const more = one("more");
   let limit = PAGE;
-  let isSorted = false; // by the reader: then rows stay where they are put
+  let isSorted = false; // by the reader; then rows keep their order
 
   function judge(row, at) {
     const out = row.at[at] === "1";
@@ -127,12 +127,12 @@
     const count = (state) => states.filter((it) => it === state).length;
     const news = [
       listed < stage.dropped && `${number(listed)} of them are in this table`,
-      count("more") && `${number(count("more"))} that the audit keeps`,
-      count("back") && `while ${number(count("back"))} of the audit’s are kept`,
+      count("more") && `${number(count("more"))} of them kept by the audit`,
+      count("back") && `and ${number(count("back"))} that the audit drops are kept`,
     ].filter(Boolean);
     one("shown").textContent =
       `${number(shown.size)} of ${number(found.length)} rows shown. ` +
-      [`${stage.rows} left out at this m`, ...news].join(", ") + ".";
+      [`${stage.rows} dropped at this m`, ...news].join(", ") + ".";
     more.hidden = shown.size === found.length;
     more.textContent = `Show ${number(Math.min(found.length - limit, 4 * PAGE))} more`;
   }
@@ -148,7 +148,7 @@
     const isNumber = "number" in head.dataset;
     const key = head.dataset.key;
     const before = head.getAttribute("aria-sort");
-    // Of likelihoods and losses the largest come first: nobody looks for the smallest.
+    // The largest losses and probabilities come first: nobody looks for the smallest.
     const first = ["loss", "posterior", "often"].includes(key) ? "descending" : "ascending";
     const other = first === "ascending" ? "descending" : "ascending";
     const now = before === first ? other : first;
@@ -181,12 +181,12 @@
     const first = rows.filter((row) => !row.element.hidden).length;
     limit += 4 * PAGE;
     refresh();
-    // The button may be gone: the first of the new rows takes the focus.
+    // The button may be gone, so the first new row gets the focus.
     const next = rows.filter((row) => !row.element.hidden)[first];
     next?.element.querySelector("summary")?.focus();
   });
 
-  // Coefficients of one class at a time, and a word on the mark under the pointer.
+  // Coefficients of one class at a time, and the text of the mark under the pointer.
 
   const choice = one("class");
   const slopes = all(".slopes");

@@ -1,4 +1,4 @@
-"""The table of suspects: rows that are left out, by the audit or at another position."""
+"""The sections of the page: suspects, coefficients, main figures, stability, and groups."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from sorr.auditing.page.figures import Tick, placed, positions_of, round_steps, 
 from sorr.auditing.page.words import (
     aligned,
     count,
-    count_rows,
     label,
     number,
     percent,
@@ -47,11 +46,24 @@ __all__ = [
     "tiles",
 ]
 
-_MOST_ROWS, _FEWEST_ROWS = 1000, 300
-_VALUES = 12_000  # of all rows together: a page should not outgrow a megabyte by much
-_RESERVED = 4  # a part in so many is for rows that only other positions leave out
-_MOST_COLUMNS = 40  # of a row that are shown
-_LONGEST, _REASON = 120, 600  # characters
+# Of the table of suspects.
+_MAX_ROWS, _MIN_ROWS = 1000, 300
+_MAX_VALUES = 12_000  # of all rows together, so that the page stays near a megabyte
+_RESERVED = 4  # one row in this many is for rows that only other points of the sweep drop
+_MAX_COLUMNS = 40  # of a row that are shown
+_MAX_CELL, _MAX_REASON = 120, 600  # characters
+# Of the coefficients and errors.
+_FIRST, _MAX_COEFFICIENTS = 12, 60  # shown at first, and in all, for one class
+_MAX_ALL_COEFFICIENTS = 480  # of all classes together
+_MAX_CLASSES = 10  # in a matrix; of more classes, the pairs that are confused most are listed
+_MAX_PAIRS = 15
+_QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
+# Of the main figures and the groups.
+_CHANCE = 2.0  # standard errors within which a difference may be chance
+_MAX_VALIDATED_ROWS = 12_500  # rows that errors are measured on
+_OFTEN = 0.5  # of the fits to halves of the rows
+_DOT_WIDTH = 0.024  # of the width of a dot plot
+_MAX_GROUPS = 24  # lines of a table
 
 
 class Column(NamedTuple):
@@ -73,7 +85,7 @@ class Suspect(NamedTuple):
     suggested: str
     loss: str
     exact: dict[str, str]
-    """What to sort by, where the text is not enough."""
+    """Numbers to sort by, where the text is rounded."""
     posterior: str | None
     often: str
     reason: str
@@ -84,65 +96,65 @@ class Suspect(NamedTuple):
 
 @dataclass(frozen=True)
 class Listing:
-    """The table of suspects, and what it leaves out."""
+    """The table of suspects."""
 
     columns: list[Column]
     rows: list[Suspect]
     is_short: str | None
-    """What is missing from the table, in words."""
+    """What the table does not show, in words."""
     more_columns: int
     posterior: str
-    """Where the probability of a wrong label comes from, or why there is none."""
+    """The source of the probability of a wrong label, or why there is none."""
 
 
 def listing(report: AuditReport) -> Listing:
-    """Return the table: suspects first, then rows that other positions leave out too."""
+    """Return the table: suspects first, then rows that other points of the sweep drop."""
     out, others = report.order, _others(report)
-    most = _VALUES // min(len(report.rows.frame.columns), _MOST_COLUMNS)
-    most = min(max(most, _FEWEST_ROWS), _MOST_ROWS)
+    most = _MAX_VALUES // min(len(report.rows.frame.columns), _MAX_COLUMNS)
+    most = min(max(most, _MIN_ROWS), _MAX_ROWS)
     first = out[: most - min(len(others), most // _RESERVED)]
     then = others[: most - len(first)]
     return Listing(
         _columns(report),
         _suspects(report, np.concatenate([first, then])),
         _shortage(len(first), len(out), len(then), len(others)),
-        max(len(report.rows.frame.columns) - _MOST_COLUMNS, 0),
+        max(len(report.rows.frame.columns) - _MAX_COLUMNS, 0),
         _origin(report),
     )
 
 
 def _others(report: AuditReport) -> IntArray:
-    """Return the rows that only other positions leave out, those first that leave first."""
+    """Return the rows that only other points of the sweep drop, in the order of the sweep."""
     dropped = np.array([it.dropped for it in report.sweep.points])
     rows = np.flatnonzero(dropped.any(axis=0) & ~report.fitted.dropped)
     return rows[np.lexsort([report.judgement.rank[rows], dropped[:, rows].argmax(axis=0)])]
 
 
 def _shortage(first: int, out: int, then: int, others: int) -> str | None:
-    """Return what is missing from the table, in words; None if nothing is."""
-    said = []
+    """Return what the table does not show, in words; None if it shows everything."""
+    parts = []
     if first < out:
-        said.append(f"the {count(first)} most suspect of {count(out)} rows; suspects.csv has all")
+        parts.append(f"the {count(first)} most suspect of {count(out)} rows (suspects.csv has all)")
     if then < others:
-        said.append(
+        parts.append(
             f"{count(then)} of the {count(others)} rows that only other positions of the slider "
-            "leave out, those first that leave first"
+            "drop"
         )
-    return f"The table holds {', and '.join(said)}." if said else None
+    return f"The table shows {' and '.join(parts)}." if parts else None
 
 
 def _origin(report: AuditReport) -> str:
-    """Return where the probability that a row is wrong comes from, or why there is none."""
+    """Return the source of the probability that a row is wrong, or why there is none."""
     share, what = report.judgement.share, "label" if report.fitted.classes else "number"
     if not np.isfinite(report.judgement.posterior).any():
-        why = "" if share is None else f": {share.regime_.sentence}"
-        return f"There is no probability that a {what} is wrong, for want of a model of that{why}."
-    story = (
-        "of how labels go wrong: at a rate that depends on the class, and on nothing else"
+        why = "" if share is None else f" {_capital(share.regime_.sentence)}."
+        return f"No probability is shown: the data does not support a noise model.{why}"
+    assumption = (
+        "that labels go wrong at a rate that depends only on the class"
         if report.fitted.classes
-        else "of how far numbers scatter: those of most rows around a plane, others anywhere"
+        else "that most numbers scatter around a linear model and the others are anywhere"
     )
-    return f"The probability that a {what} is wrong comes from a model {story}."
+    return f"The probability that a {what} is wrong assumes {assumption}."
 
 
 def _columns(report: AuditReport) -> list[Column]:
@@ -166,8 +178,8 @@ def _columns(report: AuditReport) -> list[Column]:
 
 def _suspects(report: AuditReport, listed: IntArray) -> list[Suspect]:
     frame = report.describe(listed)
-    names = list(report.rows.frame.columns)[:_MOST_COLUMNS]
-    heads = [short(name, _LONGEST) for name in names]
+    names = list(report.rows.frame.columns)[:_MAX_COLUMNS]
+    heads = [short(name, _MAX_CELL) for name in names]
     raw = report.rows.frame[names].iloc[listed]
     values = [raw[name].to_numpy(dtype=object) for name in names]
     at, losses = positions_of(report, listed), aligned(frame["loss"].tolist())
@@ -182,16 +194,16 @@ def _suspects(report: AuditReport, listed: IntArray) -> list[Suspect]:
                 int(it.rank),
                 int(it.row),
                 "" if it.line is None else str(it.line),
-                "" if report.rows.ids is None else short(it.id, _LONGEST),
-                label(it.given, _LONGEST),
-                label(it.suggested, _LONGEST),
+                "" if report.rows.ids is None else short(it.id, _MAX_CELL),
+                label(it.given, _MAX_CELL),
+                label(it.suggested, _MAX_CELL),
                 losses[i],
                 {key: f"{value:.6g}" for key, value in exact.items() if value == value},
                 probability(posterior),
                 f"{it.dropped_share:.0%}",
-                short(it.reason, _REASON),
+                short(it.reason, _MAX_REASON),
                 [
-                    (head, short(column[i], _LONGEST))
+                    (head, short(column[i], _MAX_CELL))
                     for head, column in zip(heads, values, strict=True)
                 ],
                 at[i] or "",
@@ -201,14 +213,7 @@ def _suspects(report: AuditReport, listed: IntArray) -> list[Suspect]:
     return found
 
 
-# -- What the plain fit learned and what the robust fit learned, side by side ----------------------
-
-
-_FIRST, _MOST = 12, 60  # coefficients that are shown at once, and at all
-_ALTOGETHER = 480  # coefficients of all classes together
-_MOST_CLASSES = 10  # in a matrix: more are listed as the pairs that are confused most
-_MOST_PAIRS = 15
-_QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
+# -- The plain fit and the robust fit, side by side ------------------------------------------------
 
 
 class Bar(NamedTuple):
@@ -219,7 +224,7 @@ class Bar(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """A number of either fit."""
+    """A number of both fits."""
 
     name: str
     plain: str
@@ -230,7 +235,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Slopes:
-    """The coefficients of a class, or of all there is."""
+    """The coefficients of a class, or of the only output."""
 
     name: str
     pairs: list[Pair]
@@ -238,7 +243,7 @@ class Slopes:
 
 
 class MatrixEntry(NamedTuple):
-    """A number of a matrix, and how strongly it is coloured: from 0 to 5."""
+    """A number of a matrix, and the strength of its colour from 0 to 5."""
 
     text: str
     heat: int
@@ -247,7 +252,7 @@ class MatrixEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class Matrix:
-    """How many rows of each class are taken for which."""
+    """A confusion matrix."""
 
     title: str
     rows: list[tuple[str, list[MatrixEntry]]]
@@ -256,14 +261,14 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Learned:
-    """What two fits learned.
+    """The coefficients of both fits, and their errors on the kept rows.
 
-    One of `matrices`, `confused` and `sizes` says how wrong they are on the rows that are kept.
+    One of `matrices`, `confused` and `sizes` holds the errors.
     """
 
     slopes: list[Slopes]
     worst: int
-    """Which slopes differ most."""
+    """The index of the slopes that differ most."""
     towards: str | None
     classes: list[str]
     matrices: list[Matrix]
@@ -272,12 +277,12 @@ class Learned:
 
 
 def learned(report: AuditReport) -> Learned:
-    """Return what the plain and the robust fit learned."""
+    """Return what the plain fit and the robust fit learned."""
     fitted = report.fitted
     classes = [short(name, 40) for name in fitted.classes]
     slopes, worst = _slopes(report, classes)
     counts = [report.confusion(it) for it in (report.plain, fitted.model)] if classes else []
-    is_small = len(classes) <= _MOST_CLASSES
+    is_small = len(classes) <= _MAX_CLASSES
     return Learned(
         slopes,
         worst,
@@ -301,9 +306,11 @@ def _slopes(report: AuditReport, classes: list[str]) -> tuple[list[Slopes], int]
     plain, robust = _weights(report.plain), _weights(report.fitted.model)
     names = [*(short(it.label, 48) for it in report.fitted.sources), "(intercept)"]
     apart = np.abs(robust - plain)
-    apart[:, -1] = 0.0  # the intercept comes last: it belongs to no column
-    shown = np.sort(np.argsort(-apart.max(axis=1), kind="stable")[: _ALTOGETHER // _FIRST])
-    most = int(np.clip(_ALTOGETHER // len(shown), _FIRST, _MOST))
+    apart[:, -1] = 0.0  # the intercept comes last, because it belongs to no column
+    shown = np.sort(
+        np.argsort(-apart.max(axis=1), kind="stable")[: _MAX_ALL_COEFFICIENTS // _FIRST]
+    )
+    most = int(np.clip(_MAX_ALL_COEFFICIENTS // len(shown), _FIRST, _MAX_COEFFICIENTS))
     found = []
     for i in shown.tolist():
         order = np.argsort(-apart[i], kind="stable")[:most]
@@ -348,13 +355,13 @@ def _confused(
 ) -> list[tuple[str, str, str, str]]:
     most = np.maximum(plain, robust)
     np.fill_diagonal(most, 0)
-    order = np.argsort(-most.ravel(), kind="stable")[:_MOST_PAIRS]
+    order = np.argsort(-most.ravel(), kind="stable")[:_MAX_PAIRS]
     pairs = [divmod(it, len(classes)) for it in order.tolist() if most.ravel()[it] > 0]
     return [(classes[i], classes[j], count(plain[i, j]), count(robust[i, j])) for i, j in pairs]
 
 
 def _sizes(report: AuditReport) -> list[Pair]:
-    """Return quantiles of what the fits are wrong by, on the rows that are kept."""
+    """Return quantiles of the absolute errors of both fits on the kept rows."""
     kept = ~report.fitted.dropped
     X, y = report.fitted.X[kept], report.rows.y[kept]
     plain, robust = (
@@ -365,14 +372,7 @@ def _sizes(report: AuditReport) -> list[Pair]:
     return _pairs(names, plain, robust)
 
 
-# -- The main figures, how sure they are, and whom they concern ------------------------------------
-
-
-_LIKELY = 2.0  # standard errors within which a difference may be chance
-_VALIDATED = 12_500  # rows that errors are measured on, at most
-_OFTEN = 0.5  # of the fits to halves of the rows
-_COLUMN = 0.024  # of the width: a dot of a dot plot
-_MOST_GROUPS = 24  # lines of a table
+# -- Main figures, stability and groups ------------------------------------------------------------
 
 
 class Tile(NamedTuple):
@@ -384,16 +384,16 @@ class Tile(NamedTuple):
 
 
 def headline(report: AuditReport) -> str:
-    """Return what was found, in a line."""
-    out, whole = len(report.order), len(report.rows)
-    if not out:
-        return f"None of the {count_rows(whole)} is left out"
-    verb = "does" if out == 1 else "do"
-    return f"{count(out)} of {count_rows(whole)} {verb} not go with the others"
+    """Return the result in one line."""
+    suspects, noun = len(report.order), "label" if report.fitted.classes else "number"
+    if not suspects:
+        return f"No {noun} looks wrong"
+    total = count(len(report.rows))
+    return f"{count(suspects)} of {total} {noun}s look{'s' * (suspects == 1)} wrong"
 
 
 def subtitle(report: AuditReport) -> str:
-    """Return what was audited and what the suspects do to a model, in two sentences."""
+    """Return what was audited and how the suspects change the error, in two sentences."""
     rows, (plain, robust) = report.rows, report.errors
     target, columns = short(rows.roles.target, 60), len(rows.frame.columns)
     learned = f"learned from {columns:,} column{'s' * (columns > 1)}"
@@ -405,13 +405,10 @@ def subtitle(report: AuditReport) -> str:
         opening = f"The target is the number “{target}”, {learned}."
         errs, other = f"is off by {number(robust)} on average", f"by {number(plain)}"
     if not len(report.order):
-        return (
-            f"{opening} The model {errs}{' of the rows' if classes else ','} that it has not seen."
-        )
-    tested = "of the rows" if classes else "on rows"
+        return f"{opening} The model {errs} {'of' if classes else 'on'} held-out rows."
     return (
-        f"{opening} A model that leaves the suspects out {errs} {tested} that the audit keeps and "
-        f"the model has not seen; one that learns from all rows, {other}."
+        f"{opening} A model without the suspects {errs} {'of' if classes else 'on'} held-out rows "
+        f"that the audit keeps; a model that learns from all rows, {other}."
     )
 
 
@@ -430,10 +427,10 @@ def tiles(report: AuditReport) -> list[Tile]:
         found.append(
             Tile(
                 f"{planted.found} of {planted.wrong}",
-                "labels that were made wrong on purpose were found",
-                f"{right} of the suspects carry a right label"
+                "labels made wrong on purpose were found",
+                f"{right} of the suspects have a right label"
                 if right
-                else "and no right one was suspected",
+                else "no right label is among the suspects",
             )
         )
     return found
@@ -443,25 +440,25 @@ def _steadiness(report: AuditReport) -> Tile:
     shares = report.resamples.shares
     steady, out = _often(report), len(report.order)
     if out and _is_given(report):
-        name = f"suspects that at least half of {len(shares)} other fits leave out"
+        name = f"suspects that at least half of {len(shares)} other fits drop"
         return Tile(f"{count(steady)} of {count(out)}", name, "each to a random half of the rows")
     low, high = percent(float(shares.min())), percent(float(shares.max()))
     return Tile(
         low if low == high else f"{low} to {high}",
-        f"left out by {len(shares)} fits to random halves",
+        f"dropped by {len(shares)} fits to random halves",
         f"{count(steady)} of {count(out)} suspects by at least half of these fits"
         if out
-        else "the audit leaves out none",
+        else "the audit drops none",
     )
 
 
 def _often(report: AuditReport) -> int:
-    """Return how many suspects most other fits leave out too."""
+    """Return how many suspects at least half of the other fits drop too."""
     return int((report.resamples.dropped[report.order] >= _OFTEN).sum())
 
 
 def _is_given(report: AuditReport) -> bool:
-    """Tell whether it was given how many rows to leave out."""
+    """Tell whether the number of rows to drop was given."""
     return bool(report.fitted.m != "auto")
 
 
@@ -472,40 +469,40 @@ def _harm(report: AuditReport) -> Tile:
     name = "held-out error, plain \N{RIGHTWARDS ARROW} robust fit"
     if not len(report.order):
         return Tile(write(robust), "held-out error", "both fits are the same")
-    rows = min(int((~report.fitted.dropped).sum()), _VALIDATED)
-    chance = _LIKELY * np.sqrt((plain + robust) / rows)
+    rows = min(int((~report.fitted.dropped).sum()), _MAX_VALIDATED_ROWS)
+    chance = _CHANCE * np.sqrt((plain + robust) / rows)
     remark = "on rows that the audit keeps"
     if is_share and abs(plain - robust) <= chance:
-        remark += "; so small a difference may be chance"
+        remark += "; the difference may be chance"
     return Tile(f"{write(plain)} \N{RIGHTWARDS ARROW} {write(robust)}", name, remark)
 
 
 class Estimate(NamedTuple):
-    """How many rows of a class, or of all, seem wrong."""
+    """How many rows of a class, or of all rows, look wrong."""
 
     name: str
     rows: str
     rate: str
     interval: str
     bound: str | None
-    """What no model denies, where that is known."""
+    """An upper bound for any model, if known."""
     left_out: str
     bar: tuple[str, str, str, str]
-    """Where the interval begins, its width, the estimate, and the share left out, in percent."""
+    """The start and width of the interval, the estimate, and the dropped share, in percent."""
 
 
 @dataclass(frozen=True)
 class Estimates:
-    """How many rows seem wrong, by class if there are any."""
+    """How many rows look wrong, by class if there are classes."""
 
     parts: list[Estimate]
     axis: str
-    """From where to where the bars reach."""
+    """The range of the bars."""
     regime: str
 
 
 def estimates(report: AuditReport) -> Estimates | None:
-    """Return how many rows seem wrong, where that is estimated."""
+    """Return how many rows look wrong, if that was estimated."""
     share, fitted = report.judgement.share, report.fitted
     if share is None:
         return None
@@ -543,49 +540,49 @@ def _capital(text: str) -> str:
 
 
 def _rounded(share: float) -> float:
-    """Return the end of an axis that has room for a share."""
+    """Return a round end of an axis that has room for a share."""
     steps = round_steps(0.0, float(share) or 0.1, 4)
     return min(steps[-1] + (steps[1] - steps[0]) * (steps[-1] < share), 1.0)
 
 
 @dataclass(frozen=True)
 class Repeats:
-    """What fits to halves of the rows leave out: how much, as a dot plot, where they decide it."""
+    """The shares that fits to halves of the rows drop, as a dot plot if they estimate them."""
 
     fits: int
     text: str
     dots: list[tuple[str, int]]
-    """How far to the right, and how many dots are below it."""
+    """The place from the left, and the number of dots below."""
     highest: int
     chosen: str
     is_right: bool
-    """Whether there is no room for words to the right of the audit's share."""
+    """Whether a label has to stand to the left of the audit's share."""
     across: list[Tick]
 
 
 def repeats(report: AuditReport) -> Repeats:
-    """Return the shares that fits to halves of the rows leave out."""
+    """Return the shares that fits to halves of the rows drop."""
     shares = np.sort(report.resamples.shares)
     chosen, out = len(report.order) / len(report.rows), len(report.order)
     opening = (
-        f"{len(shares)} times the model was fitted again, each time to a random half of the rows."
+        f"The model was fitted {len(shares)} more times, each time to a random half of the rows."
     )
     closing = (
-        f" {count(_often(report))} of {count(out)} suspects are left out by half of them or more."
+        f" At least half of these fits drop {count(_often(report))} of the {count(out)} suspects."
     )
     closing = closing if out else ""
     if _is_given(report):
-        told = opening + closing if out else ""  # nothing else could be left out
-        return Repeats(len(shares), told, [], 0, "", False, [])
+        text = opening + closing if out else ""  # nothing else could be dropped
+        return Repeats(len(shares), text, [], 0, "", False, [])
     width = max(float(shares.max()), chosen) * 1.08 or 0.1
-    columns = np.rint(shares / width / _COLUMN).astype(int).tolist()
-    dots = [(placed(it * _COLUMN), columns[:i].count(it)) for i, it in enumerate(columns)]
+    columns = np.rint(shares / width / _DOT_WIDTH).astype(int).tolist()
+    dots = [(placed(it * _DOT_WIDTH), columns[:i].count(it)) for i, it in enumerate(columns)]
     low, middle, high = (percent(float(it)) for it in np.quantile(shares, [0.1, 0.5, 0.9]))
     right = round_steps(0.0, width)
     return Repeats(
         len(shares),
-        f"{opening} Half of these fits leave out {middle} of all rows or less, eight in ten "
-        f"between {low} and {high}; the audit leaves out {percent(chosen)}.{closing}",
+        f"{opening} Half of the fits drop {middle} of all rows or less, and eight in ten drop "
+        f"{low} to {high}. The audit drops {percent(chosen)}.{closing}",
         dots,
         max(below for _, below in dots),
         placed(chosen / width),
@@ -595,19 +592,19 @@ def repeats(report: AuditReport) -> Repeats:
 
 
 class Group(NamedTuple):
-    """How many rows are left out of the parts of the table that a column makes."""
+    """How many rows of each class, or of each value of a group column, are dropped."""
 
     name: str
     parts: list[tuple[str, str, str, str, str]]
-    """Name, rows, rows left out, their share, and the bar of that share."""
+    """Name, rows, dropped rows, their share, and the length of its bar."""
     average: str
-    """Where the share of all rows is on the axis of the bars."""
+    """The place of the share of all rows on the axis of the bars."""
     axis: str
     more: int
 
 
 def groups(report: AuditReport) -> list[Group]:
-    """Return how many rows are left out, by class and by group."""
+    """Return how many rows are dropped, by class and by group."""
     whole = len(report.order) / len(report.rows)
     return [_group(name, strata, whole) for name, strata in report.strata.items()]
 
@@ -615,8 +612,8 @@ def groups(report: AuditReport) -> list[Group]:
 def _group(name: str, strata: list[Stratum], whole: float) -> Group:
     scale = _rounded(max([whole, *(it.share for it in strata)]))
     shown = strata
-    if len(strata) > _MOST_GROUPS:
-        shown = sorted(strata, key=lambda it: -it.share)[:_MOST_GROUPS]
+    if len(strata) > _MAX_GROUPS:
+        shown = sorted(strata, key=lambda it: -it.share)[:_MAX_GROUPS]
     parts = [
         (
             short(it.name, 48),

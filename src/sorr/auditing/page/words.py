@@ -1,4 +1,4 @@
-"""Numbers and texts as the page shows them: short, and with nothing that cannot be seen."""
+"""Numbers and texts as the page shows them: short, and without invisible characters."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ __all__ = [
 ]
 
 MISSING = "(missing)"
-_LARGE = 1e7  # from here on a number is written with its power of ten
+_LARGE = 1e7  # larger numbers are written with a power of ten
 _BREAK = re.compile(r"\r\n|[\t\n\v\f\r\x85\u2028\u2029]")
-# Control characters, marks that turn the direction of what follows, halves of characters.
+# Control characters, marks that turn the direction of the text, and halves of characters.
 _UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]"
 )
 
 
 def seen(text: str) -> str:
-    r"""Return a text on one line, in which characters that hide or turn others are spelled out.
+    r"""Return a text on one line, with invisible characters spelled out.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def seen(text: str) -> str:
 
 
 def short(value: Any, width: int = 80) -> str:
-    """Return a value as text, cut if it is long: then its length is told.
+    """Return a value as text. A long text is cut, and its length added.
 
     Examples
     --------
@@ -57,19 +57,19 @@ def short(value: Any, width: int = 80) -> str:
 
 
 def label(value: Any, width: int = 40) -> str:
-    """Return a class or a number of a target as text."""
+    """Return a class or a number of the target as text."""
     return number(value) if isinstance(value, float) else short(value, width)
 
 
 def _is_missing(value: Any) -> bool:
     try:
         return bool(value != value)
-    except TypeError:  # pandas.NA does not know
+    except TypeError:  # pandas.NA has no truth value
         return True
 
 
 def number(value: float) -> str:
-    """Return a number with four digits that count, and more before the point.
+    """Return a number with four significant digits, or more before the point.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def number(value: float) -> str:
 
 
 def aligned(values: Iterable[float]) -> list[str]:
-    """Return numbers with as many digits behind the point as the largest of them needs.
+    """Return numbers with the same number of decimals, as many as the largest needs.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def aligned(values: Iterable[float]) -> list[str]:
 
 
 def count(value: float) -> str:
-    """Return a whole number with its thousands apart."""
+    """Return a whole number with commas between thousands."""
     return f"{value:,.0f}"
 
 
@@ -120,7 +120,7 @@ def count_rows(value: int) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share with a digit that counts.
+    """Return a share in percent, with one decimal if needed.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def percent(share: float) -> str:
 
 
 def probability(value: float) -> str | None:
-    """Return a probability without more digits than anyone should trust; None if there is none.
+    """Return a probability in percent, never as certain; None for NaN.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tables from files, by the ends of their names."""
+"""Tables from CSV, TSV and Parquet files."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from sorr._typing import IntArray, Report
 from sorr.auditing.table.files import Source, Tick, bytes_per_row, check_memory, examine
 from sorr.auditing.table.text import read_delimited
 from sorr.auditing.table.values import (
+    Argument,
     Table,
     TableError,
     chosen_rows,
@@ -34,7 +35,7 @@ __all__ = ["SUFFIXES", "read_parquet", "read_table"]
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": None}
 _PARQUET_SUFFIXES = (".parquet", ".pq")
 SUFFIXES = (*_SEPARATORS, *(f"{it}.gz" for it in _SEPARATORS), *_PARQUET_SUFFIXES)
-"""What the name of a table may end with."""
+"""Endings of file names that can be read."""
 
 _STANDARD_INPUT = "-"
 _PASSES = ("checking", "reading", "reading again")
@@ -48,33 +49,33 @@ def read_table(
     random_state: Any = None,
     progress: Report | None = None,
 ) -> Table:
-    """Return the table in a CSV, TSV or Parquet file, with the place of each row in it.
+    """Return the table in a CSV, TSV or Parquet file, with the place of each row.
 
     Parameters
     ----------
     path : path-like
-        A file whose name ends in one of `SUFFIXES`, or ``"-"`` for the standard input. Text may be
-        packed by gzip, whatever the name, and is UTF-8, or UTF-16 or UTF-32 with a mark.
+        A file whose name ends in one of `SUFFIXES`, or ``"-"`` for standard input. Text may be
+        compressed with gzip under any name. It is in UTF-8, or in UTF-16 or UTF-32 with a mark.
     text_columns : iterable of str
-        Columns whose values stay as they are written, such as 01.
+        Columns whose values stay as they are written, such as 01 for a code.
     n_rows : int, optional
-        Take a random sample of so many rows. The others are read and counted, not kept.
+        Use a random sample of this many rows. The others are read and counted, but not kept.
     random_state : int, RandomState instance or None
-        Draws the sample.
+        Seed for the sample.
     progress : callable, optional
-        Called now and then with the bytes that were read, with how many there are to read, each
-        pass counted, and with what is being done.
+        Called now and then with the bytes read so far, the bytes to read in all passes, and what
+        is being done.
 
     Returns
     -------
     Table
-        Its columns hold numbers, or dates if the file has a type for them, or text; what is missing
-        is NaN or NaT. A column is of numbers if each of its values is one, or missing.
+        Columns hold numbers, text, or dates if the file has a type for them. Missing values are
+        NaN or NaT. A column holds numbers if each value is a number or missing.
 
     Raises
     ------
     TableError
-        If there is no such file, or anything is wrong with it. The message is one line.
+        If the file does not exist, or something is wrong with it. The message is one line.
     """
     if os.fspath(path) == _STANDARD_INPUT:
         with tempfile.TemporaryDirectory() as folder:
@@ -101,14 +102,14 @@ def _read(
 ) -> Table:
     if suffix not in (*_SEPARATORS, *_PARQUET_SUFFIXES):
         raise TableError(
-            f"{quote(source.name)} ends in {quote(suffix)}, which is no known kind of table; "
+            f"{quote(source.name)} ends in {quote(suffix)}, which is not a known kind of table; "
             f"needed one of {', '.join(SUFFIXES)}"
         )
     try:
         import pandas  # noqa: F401, ICN001
     except ImportError as error:
         raise TableError(
-            'a table is read by pandas, which is not there: pip install "sorr[audit]"'
+            'tables need pandas, which is not installed: pip install "sorr[audit]"'
         ) from error
     begin = _passes(source, progress)
     try:
@@ -118,26 +119,26 @@ def _read(
         return read_delimited(source, usual, tuple(text_columns), n_rows, random_state, begin)
     except MemoryError as error:
         raise TableError(
-            f"{quote(source.name)} does not fit into memory; audit a random sample of it with "
-            "--rows 100000"
+            f"{quote(source.name)} does not fit into memory; audit a random sample with ",
+            Argument("n_rows", 100_000),
         ) from error
 
 
 def _passes(source: Source, progress: Report | None) -> Callable[[int], Tick]:
-    """Return what begins a pass over a file, and tells of the bytes read in it."""
+    """Return a function that starts a pass over a file and reports the bytes read in it."""
 
     def begin(turn: int) -> Tick:
         def tick(done: int) -> None:
             if progress is not None:
-                whole = max(turn + 1, 2) * source.size
-                progress(turn * source.size + done, whole, f"{_PASSES[turn]} {source.name}")
+                total = max(turn + 1, 2) * source.size
+                progress(turn * source.size + done, total, f"{_PASSES[turn]} {source.name}")
 
         return tick
 
     return begin
 
 
-# -- Tables as Parquet files -----------------------------------------------------------------------
+# -- Parquet ---------------------------------------------------------------------------------------
 
 
 _BATCH = 1 << 16  # rows that are decoded at once
@@ -150,13 +151,13 @@ def read_parquet(
     random_state: Any,
     tick: Tick,
 ) -> Table:
-    """Return the table in a Parquet file; values are of the types that the file says they are."""
+    """Return the table in a Parquet file, with the types that the file declares."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
         raise TableError(
-            f"{quote(source.name)} is read by pyarrow, which is not there: "
+            f"{quote(source.name)} needs pyarrow, which is not installed: "
             'pip install "sorr[parquet]"'
         ) from error
     try:
@@ -164,7 +165,7 @@ def read_parquet(
             names, notes = column_names(file.schema_arrow.names, source.name)
             as_text = set(known_columns(text_columns, names, source.name))
             if not names or not file.metadata.num_rows:
-                raise TableError(f"{quote(source.name)} has no rows; needed rows to learn from")
+                raise TableError(f"{quote(source.name)} has no rows")
             n_there = file.metadata.num_rows
             rows, sampled = chosen_rows(n_there, n_rows, random_state)
             check_memory(source.name, len(rows), _row_bytes(file))
@@ -180,8 +181,8 @@ def read_parquet(
         }
     except (pa.ArrowException, OSError) as error:
         raise TableError(
-            f"{quote(source.name)} is no Parquet file, or a damaged one ({quote(error, 80)}); "
-            "write or fetch it again"
+            f"{quote(source.name)} is not a Parquet file, or is damaged ({quote(error, 80)}); "
+            "write or download it again"
         ) from error
     if odd:
         notes.append(f"Lists, structures or bytes were read as text: {listed(odd)}.")
@@ -195,7 +196,7 @@ def _frame(columns: dict[str, Any]) -> DataFrame:
 
 
 def _row_bytes(file: Any) -> float:
-    """Return what an audit takes for a row, from the types of columns and the bytes stored."""
+    """Return the memory of an audit per row, from the types of columns and the bytes stored."""
     import pyarrow as pa
 
     types = file.schema_arrow.types
@@ -206,11 +207,11 @@ def _row_bytes(file: Any) -> float:
     return bytes_per_row(is_number.count(True), [stored / max(n_texts, 1)] * n_texts)
 
 
-def _taken(file: Any, rows: IntArray, tell: Any) -> Any:
-    """Return these rows of a file, decoded part by part."""
+def _taken(file: Any, rows: IntArray, report: Any) -> Any:
+    """Return some rows of a file, decoded batch by batch."""
     import pyarrow as pa
 
-    parts, done, whole = [], 0, file.metadata.num_rows
+    parts, done, n_rows = [], 0, file.metadata.num_rows
     for batch in file.iter_batches(_BATCH):
         start, end = np.searchsorted(rows, [done, done + len(batch)])
         if end - start == len(batch):
@@ -218,7 +219,7 @@ def _taken(file: Any, rows: IntArray, tell: Any) -> Any:
         elif end > start:
             parts.append(batch.take(pa.array(rows[start:end] - done)))
         done += len(batch)
-        tell(done / whole)
+        report(done / n_rows)
     return pa.Table.from_batches(parts, file.schema_arrow)
 
 
@@ -231,7 +232,7 @@ def _is_binary(kind: Any) -> bool:
 
 
 def _column(column: Any, as_text: bool) -> Any:
-    """Return a column for pandas: numbers, dates or text, never a mixture of objects."""
+    """Return a column for pandas: numbers, dates or text, never a mixture."""
     import pandas as pd
     import pyarrow as pa
 
@@ -245,7 +246,7 @@ def _column(column: Any, as_text: bool) -> Any:
         column = column.cast(pa.float64())
     is_boolean = pa.types.is_boolean(column.type)
     if as_text and pa.types.is_primitive(column.type) and not is_boolean:
-        return column.cast(pa.string()).to_pandas()  # whole numbers stay so beside missing ones
+        return column.cast(pa.string()).to_pandas()  # whole numbers stay whole beside missing ones
     values = column.to_pandas()
     if as_text or is_boolean or pa.types.is_time(column.type):
         return values.map(str, na_action="ignore").astype(pd.Series(["text"]).dtype)

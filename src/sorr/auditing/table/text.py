@@ -1,4 +1,4 @@
-"""The first pass over a table as text: its records, counted and checked, and the line of each."""
+"""Tables as text, in two passes: count and check the records, then read them with pandas."""
 
 from __future__ import annotations
 
@@ -45,37 +45,47 @@ __all__ = [
 ]
 
 Record = tuple[str, int, int]
-"""A record as it stands in a file, its fields and its lines; a blank line has no fields."""
+"""The text of a record, its number of fields and of lines. A blank line has no fields."""
 Check = Callable[[list[str]], object]
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 _SNIFFED = 50  # lines that a separator must fit
-_KEPT = 1000  # rows from which the kinds and widths of columns are guessed
-_KEPT_FIELDS = 200_000  # and fewer of them in a wide table
-_MOST_RAGGED = 1000  # rows of a wrong length after which the others are not looked for
+_KEPT = 1000  # rows that show the types and widths of columns
+_KEPT_FIELDS = 200_000  # of these rows together: fewer rows of a wide table
+_MAX_RAGGED = 1000  # rows of a wrong length, after which the search stops
+_BATCH = 4096  # records that are handed to pandas at once
+_FIGURES = frozenset("0123456789+-.,eE ?")  # what numbers are written with
+_BOOLEANS = frozenset({"true", "false"})
+MISSING = (
+    *("", "NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A", "<NA>", "NULL", "null"),
+    *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+)
+"""What counts as missing in any column: as in pandas, but not None, which is often a category."""
+
+Pass = Callable[[int], Tick]
 
 
 class Dialect(NamedTuple):
-    """What stands between two fields: a separator, and perhaps spaces after it."""
+    """What separates two fields: a character, and perhaps spaces after it."""
 
     separator: str
     skip_space: bool = False
 
     def rows(self, lines: Iterable[str]) -> Iterator[list[str]]:
-        """Return the fields of records, as the csv module of Python takes them."""
+        """Return the fields of each record, as Python's csv module splits them."""
         return csv.reader(lines, delimiter=self.separator, skipinitialspace=self.skip_space)
 
     @property
     def blanks(self) -> str:
-        """What a line without a record is made of."""
+        """The characters of a line without a record."""
         return " \t\r\n".replace(self.separator, "")
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What the first pass found.
+    """The result of the first pass.
 
-    The line of a row is its number and a shift, of which only the changes are stored.
+    The line of a row is its number plus a shift. Only changes of the shift are stored.
     """
 
     dialect: Dialect
@@ -88,22 +98,22 @@ class Survey:
     shifts: IntArray = field(repr=False)
 
     def lines(self, rows: IntArray) -> IntArray:
-        """Return the lines, counted from 1, in which rows begin."""
+        """Return the lines where rows begin, counted from 1."""
         places = np.searchsorted(self.changes, rows, side="right") - 1
         return np.asarray(rows + self.shifts[places])
 
 
 def survey(source: Source, usual: str | None, tick: Tick, check: Check) -> Survey:
-    """Read a file once, and return what is in it or say what is wrong with it.
+    """Read a file once and return its structure, or raise an error that says what is wrong.
 
     Parameters
     ----------
     source : Source
     usual : str or None
-        The separator that the name of the file stands for, if it does for one.
+        The usual separator for this file name, if there is one.
     tick : callable
     check : callable
-        Called with the names as soon as they are known, so that it can refuse them early.
+        Called with the names as soon as they are known, to refuse wrong ones early.
     """
     with long_fields():
         dialect = _sniff(source, usual)
@@ -112,9 +122,9 @@ def survey(source: Source, usual: str | None, tick: Tick, check: Check) -> Surve
 
 
 def records_of(lines: Iterator[str], dialect: Dialect, name: str) -> Iterator[Record]:
-    """Yield the records of lines; most are a line, those with quotes may go on over several.
+    """Yield the records of lines. Most are one line; those with quotes may take several.
 
-    A line without quotes is a record whose fields need not be taken apart to be counted.
+    The fields of a line without quotes are counted without splitting it.
     """
     waiting: list[str] = []
     taken: list[str] = []
@@ -125,8 +135,8 @@ def records_of(lines: Iterator[str], dialect: Dialect, name: str) -> Iterator[Re
             line = waiting.pop() if waiting else next(lines, None)
             if line is None:
                 raise TableError(
-                    f"{quote(name)} ends inside quotes, which open in the record that begins in "
-                    f"line {done + 1}; close them, or double the ones that belong to a value"
+                    f"{quote(name)} ends inside quotes that open in the record of line "
+                    f"{done + 1}; close them, or double quotes that belong to a value"
                 )
             taken.append(line)
             yield line
@@ -147,8 +157,8 @@ def records_of(lines: Iterator[str], dialect: Dialect, name: str) -> Iterator[Re
             n_fields = len(next(rows))
         except csv.Error as error:
             raise TableError(
-                f"the record that begins in line {done + 1} of {quote(name)} cannot be read: "
-                f"{error}; is a quote missing or too many?"
+                f"the record in line {done + 1} of {quote(name)} cannot be read: {error}; check "
+                "its quotes"
             ) from error
         yield "".join(taken), n_fields, len(taken)
         done += len(taken)
@@ -156,7 +166,7 @@ def records_of(lines: Iterator[str], dialect: Dialect, name: str) -> Iterator[Re
 
 @contextmanager
 def long_fields() -> Iterator[None]:
-    """Let the csv module read fields of more than its default of 131,072 characters."""
+    """Let the csv module read fields longer than its default of 131,072 characters."""
     before = csv.field_size_limit(LONGEST)
     try:
         yield
@@ -165,14 +175,16 @@ def long_fields() -> Iterator[None]:
 
 
 def _sniff(source: Source, usual: str | None) -> Dialect:
-    """Return the first separator that cuts the first rows into as many fields as the names.
+    """Return the first separator that gives the first rows as many fields as there are names.
 
-    The usual one is tried first, and stays if none does.
+    The usual one is tried first, and is used if none fits.
     """
     with closing(read_lines(source, lambda _: None)) as lines:
         head = list(islice((line for line in lines if line.strip()), _SNIFFED))
     if not head:
-        raise TableError(f"{quote(source.name)} is empty; needed a line of names and rows below it")
+        raise TableError(
+            f"{quote(source.name)} is empty; needed a line of names, and rows below it"
+        )
     found = {it: [len(row) for row in Dialect(it).rows(head)] for it in SEPARATORS}
     whole = -1 if len(head) == _SNIFFED else _SNIFFED  # the last record may be cut
     widest = sorted(found, key=lambda it: (it != usual, -found[it][0]))
@@ -199,7 +211,7 @@ def _survey(source: Source, dialect: Dialect, records: Iterator[Record], check: 
         else:
             if n_fields != width:
                 ragged.add(line, n_fields, n_rows)
-                if ragged.count >= _MOST_RAGGED:
+                if ragged.count >= _MAX_RAGGED:
                     break
             if line - n_rows != shift:
                 shift = line - n_rows
@@ -211,14 +223,13 @@ def _survey(source: Source, dialect: Dialect, records: Iterator[Record], check: 
         has_long = has_long or n_lines > 1
         line += n_lines
     if not names:
-        raise TableError(f"{quote(source.name)} is empty; needed a line of names and rows below it")
+        raise TableError(
+            f"{quote(source.name)} is empty; needed a line of names, and rows below it"
+        )
     if ragged.count:
         raise TableError(ragged.message(source.name, width, n_rows, dialect.separator))
     if not n_rows:
-        raise TableError(
-            f"{quote(source.name)} has a line of names and no rows below it; needed rows to learn "
-            "from"
-        )
+        raise TableError(f"{quote(source.name)} has a line of names, but no rows below it")
     return Survey(
         dialect,
         names,
@@ -236,7 +247,7 @@ def _fields(texts: list[str], dialect: Dialect) -> list[list[str]]:
 
 
 class _Ragged:
-    """Rows with another number of fields than there are names."""
+    """Rows whose number of fields differs from the number of names."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -245,48 +256,38 @@ class _Ragged:
         self.is_alike = True
 
     def add(self, line: int, n_fields: int, row: int) -> None:
-        """Take note of one more; all rows are alike if it is so from the first one on."""
+        """Record one more. They are alike if all rows so far have the same number of fields."""
         if not self.count:
             self.line, self.n_fields = line, n_fields
         self.is_alike = self.is_alike and row == self.count and n_fields == self.n_fields
         self.count += 1
 
     def message(self, name: str, width: int, n_rows: int, separator: str) -> str:
-        """Return what is wrong and what to do about it."""
+        """Return what is wrong, and the way out."""
         there = f"{self.n_fields} field{'s' * (self.n_fields != 1)}"
         if self.is_alike and self.count > 1 and n_rows <= self.count:
             return (
-                f"{quote(name)} has {width} names in its first line and {there} in every row; "
-                "needed a name for each column"
+                f"{quote(name)} has {width} names in its first line, but {there} in every row; "
+                "needed one name per column"
             )
-        others = min(self.count, _MOST_RAGGED) - 1
-        some = f"{others:,}{' or more' * (self.count >= _MOST_RAGGED)}"
+        others = min(self.count, _MAX_RAGGED) - 1
+        number = f"{others:,}{' or more' * (self.count >= _MAX_RAGGED)}"
         besides = (
-            f" ({some} other {'rows are' if others > 1 else 'row is'} wrong too)" if others else ""
+            f" ({number} other {'rows are' if others > 1 else 'row is'} wrong too)"
+            if others
+            else ""
         )
         if self.n_fields > width:
             way_out = f"put fields that contain a {SEPARATORS[separator]} in double quotes"
         else:
-            way_out = "fill in what is missing; a field may be empty, but not its separator"
+            way_out = "add the missing fields. A field may be empty, but needs its separator"
         return (
-            f"line {self.line} of {quote(name)} has {there}, and the header {width}{besides}; "
+            f"line {self.line} of {quote(name)} has {there}, but the header has {width}{besides}; "
             f"{way_out}"
         )
 
 
-# -- Tables as text: surveyed first, then read by pandas, record by record the same ----------------
-
-
-MISSING = (
-    *("", "NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A", "<NA>", "NULL", "null"),
-    *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
-)
-"""What is missing in any column: as in pandas, but for None, which names a category in many."""
-
-_BATCH = 4096  # records that are handed over at once
-_FIGURES = frozenset("0123456789+-.,eE ?")  # what numbers are written with
-_BOOLEANS = frozenset({"true", "false"})
-Pass = Callable[[int], Tick]
+# -- The second pass -------------------------------------------------------------------------------
 
 
 def read_delimited(
@@ -297,7 +298,7 @@ def read_delimited(
     random_state: Any,
     begin: Pass,
 ) -> Table:
-    """Return the table in a text file; `usual` is the separator that its name stands for."""
+    """Return the table in a text file. `usual` is the usual separator for its name."""
 
     def named(written: list[str]) -> tuple[list[str], list[str], list[str]]:
         names, notes = column_names(written, source.name)
@@ -315,8 +316,8 @@ def read_delimited(
         frame = _parsed(texts, names, [*as_text, *booleans], found)
     if len(frame) != len(rows):
         raise TableError(
-            f"{quote(source.name)}: {len(frame):,} rows were read where {len(rows):,} had been "
-            "counted; if it does not change while it is read, report this as a bug in sorr"
+            f"{quote(source.name)}: {len(frame):,} rows were read, but {len(rows):,} were "
+            "counted before; if the file did not change, please report this as a bug in sorr"
         )
     more = _find_numbers(frame, as_text, found.dialect.separator)
     frame, left_out = _without_empty(frame, found.names)
@@ -325,15 +326,15 @@ def read_delimited(
 
 
 def _manner(source: Source, found: Survey, usual: str | None) -> list[str]:
-    """Return notes on the way the text was taken apart."""
+    """Return notes on how the text was read."""
     notes = []
     if source.encoding.startswith("UTF"):
         notes.append(f"The file was decoded as {source.encoding}.")
     separator = found.dialect.separator
     if separator != usual and len(found.names) > 1:
-        notes.append(f"The file was read with a {SEPARATORS[separator]} as separator.")
+        notes.append(f"The separator is a {SEPARATORS[separator]}.")
     if found.dialect.skip_space:
-        notes.append("Spaces after separators were left out.")
+        notes.append("Spaces after separators were ignored.")
     if found.n_blank:
         one = found.n_blank == 1
         notes.append(f"{found.n_blank:,} blank line{' was' if one else 's were'} skipped.")
@@ -341,7 +342,7 @@ def _manner(source: Source, found: Survey, usual: str | None) -> list[str]:
 
 
 def _kind(cells: tuple[str, ...]) -> tuple[str, float]:
-    """Return what a column looks like, by its first cells, and the mean width of those."""
+    """Return the type of a column, judged by its first cells, and their mean width."""
     there = {cell for cell in cells if cell.strip() not in MISSING}
     width = sum(map(len, cells)) / len(cells)
     if there and all(cell.lower() in _BOOLEANS for cell in there):
@@ -358,7 +359,7 @@ def _row_bytes(kinds: list[tuple[str, float]]) -> float:
 def _texts(
     source: Source, found: Survey, rows: IntArray | None, begin: Pass, turn: int
 ) -> Generator[str, None, None]:
-    """Yield the records of rows as they stand in the file, without blank lines between them."""
+    """Yield the records of rows as they are in the file, without blank lines."""
     tick = begin(turn)
     with closing(read_lines(source, tick)) as lines:
         records: Iterator[str] = lines
@@ -383,7 +384,7 @@ def _picked(records: Iterator[str], rows: IntArray) -> Iterator[str]:
 
 
 class _Feed:
-    """A file in the eyes of pandas, which asks for so many characters and takes what it gets."""
+    """A file for pandas, which asks for a number of characters and accepts any number."""
 
     def __init__(self, texts: Iterator[str]) -> None:
         self._texts = texts
@@ -405,9 +406,8 @@ def _parsed(
 ) -> DataFrame:
     """Return the records as pandas reads them, numbers as numbers.
 
-    pandas goes through a long file in parts, which saves half of the memory; a column that it took
-    for numbers in one part only, for truth values, or for Python's long integers is read again as
-    the text that it is.
+    pandas reads a long file in parts, which halves the memory. A column that it read as numbers
+    in some parts only, as booleans, or as Python's long integers is read again as text.
     """
     import pandas as pd
 
@@ -439,7 +439,7 @@ def _parsed(
 
 
 def _is_pure(column: Series[Any]) -> bool:
-    """Tell whether a column holds nothing but numbers, or nothing but text."""
+    """Tell whether a column holds only numbers, or only text."""
     from pandas.api import types
 
     if column.dtype == object:
@@ -448,7 +448,7 @@ def _is_pure(column: Series[Any]) -> bool:
 
 
 def _find_numbers(frame: DataFrame, text_columns: list[str], separator: str) -> list[str]:
-    """Put numbers into columns of text that hold nothing else, and return notes on them."""
+    """Turn columns of text that hold only numbers into numbers, and return notes on them."""
     from pandas.api import types
 
     found: dict[str, Reading] = {}
@@ -464,10 +464,10 @@ def _find_numbers(frame: DataFrame, text_columns: list[str], separator: str) -> 
 
 
 def _without_empty(frame: DataFrame, written: list[str]) -> tuple[DataFrame, list[str]]:
-    """Leave out columns of neither name nor values, as a separator at the end of lines makes."""
+    """Remove columns without name and values, which a separator at the end of lines makes."""
     named = zip(frame.columns, written, strict=True)
     empty = [name for name, text in named if not text.strip() and frame[name].isna().all()]
     if not empty or len(empty) == len(frame.columns):
         return frame, []
-    note = f"Columns that have neither a name nor a value were left out: {listed(empty)}."
+    note = f"Columns without a name and without values were removed: {listed(empty)}."
     return frame.drop(columns=empty), [note]

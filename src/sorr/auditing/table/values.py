@@ -1,4 +1,4 @@
-"""How a table and what is in it appear in messages: on one line, whatever they hold."""
+"""A table as it was read: its names, its rows, numbers in texts, and values in messages."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 __all__ = [
+    "Argument",
     "Reading",
     "Table",
     "TableError",
@@ -30,15 +31,62 @@ __all__ = [
     "read_numbers",
 ]
 
-_MOST_LISTED = 8
+_MAX_LISTED = 8  # values in a message
+_MISSING_MARKS = frozenset({"", "?", "-", "--", ".", "None", "none", "NONE"})
+_TEXTS_TRIED = 100  # enough to see that a column holds words
+_BETWEEN = ". \u00a0\u202f'\u2019"  # thousands: also spaces that do not break, and apostrophes
+_POWER = r"(?:[eE][+-]?\d+)?"
+_PLAIN = re.compile(rf"[+-]?(?:\d+\.?\d*|\.\d+){_POWER}|[+-]?(?i:inf|infinity)", re.ASCII)
+_COMMA = re.compile(
+    rf"[+-]?(?:\d+|[1-9]\d{{0,2}}(?:([{_BETWEEN}])\d{{3}})(?:\1\d{{3}})*)?(?:,\d*)?{_POWER}",
+    re.ASCII,
+)
+_THOUSANDS = re.compile(rf"[+-]?(?:\d+|[1-9]\d{{0,2}}(?:,\d{{3}})+)?(?:\.\d*)?{_POWER}", re.ASCII)
+_GROUPS = str.maketrans("", "", _BETWEEN)
+
+
+# -- Values and arguments in messages --------------------------------------------------------------
+
+
+class Argument(NamedTuple):
+    """An argument that a message names.
+
+    The library writes it as in Python; the command line writes it as an option.
+
+    Examples
+    --------
+    >>> print(Argument("ignore", ["age", "zip"]), Argument("n_rows", 100), Argument("target"))
+    ignore=['age', 'zip'] n_rows=100 target
+    """
+
+    name: str
+    value: Any = None
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return self.name
+        if isinstance(self.value, list):
+            return f"{self.name}=[{', '.join(map(quote, self.value))}]"
+        value = self.value if isinstance(self.value, int) else quote(self.value)
+        return f"{self.name}={value}"
 
 
 class TableError(ValueError):
-    """A table cannot be used as it is: one line says why, and the way out."""
+    """A table cannot be used as it is. The message is one line: what is wrong, and the way out.
+
+    Parameters
+    ----------
+    *parts : str or Argument
+        The message, with the arguments of the library that it names.
+    """
+
+    def __init__(self, *parts: str | Argument) -> None:
+        super().__init__("".join(map(str, parts)))
+        self.parts = parts
 
 
 def quote(value: Any, width: int = 40) -> str:
-    r"""Return a value in quotes, on one line and short: what cannot be seen is escaped.
+    r"""Return a value in quotes, short and on one line. Characters without a shape are escaped.
 
     Examples
     --------
@@ -53,7 +101,7 @@ def quote(value: Any, width: int = 40) -> str:
 
 
 def quote_bare(value: Any, width: int = 40) -> str:
-    r"""Return a value as `quote` does, without the quotes: for sentences.
+    r"""Return a value as `quote` does, without the quotes.
 
     Examples
     --------
@@ -64,19 +112,19 @@ def quote_bare(value: Any, width: int = 40) -> str:
 
 
 def listed(values: Sequence[Any]) -> str:
-    """Return the first of several values, as `quote` does, and how many there are besides.
+    """Return the first values, each as `quote` does, and how many more there are.
 
     Examples
     --------
     >>> listed(["a", "b"]), listed(range(10))
     ("'a', 'b'", "'0', '1', '2', '3', '4', '5', '6', '7' and 2 more")
     """
-    more = len(values) - _MOST_LISTED
-    named = ", ".join(map(quote, values[:_MOST_LISTED]))
+    more = len(values) - _MAX_LISTED
+    named = ", ".join(map(quote, values[:_MAX_LISTED]))
     return f"{named} and {more} more" if more > 0 else named
 
 
-# -- A table as it was read, the names of its columns, and which of its rows are taken -------------
+# -- The table, the names of its columns, and a sample of its rows ---------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,17 +134,17 @@ class Table:
     Attributes
     ----------
     frame : DataFrame
-        The columns in the order of the file: of numbers, of dates, or of text; rows from 0 on.
+        The columns in the order of the file: numbers, dates or text. The index counts from 0.
     rows : ndarray of shape (n,)
-        Which data row of the file each row of the frame is, from 0 on.
+        The number of each row among the data rows of the file, from 0.
     lines : ndarray of shape (n,) or None
-        The line of the file in which it begins, from 1 on; None where there are no lines.
+        The line of the file where each row begins, from 1. None if the file has no lines.
     n_rows : int
-        The data rows of the file, of which the frame may hold a sample.
+        The number of data rows of the file. The frame may hold a sample of them.
     notes : tuple of str
-        What a reader of the results should know of the way the file was read.
+        What readers of the results should know about how the file was read.
     name : str
-        The file's name.
+        The name of the file.
     """
 
     frame: DataFrame = field(repr=False)
@@ -110,7 +158,7 @@ class Table:
 def column_names(written: Sequence[str], file: str) -> tuple[list[str], list[str]]:
     """Return the names of columns without white space around them, and notes on them.
 
-    A column without a name is called after its place: pandas writes such a one for its index.
+    A column without a name gets its position as a name. pandas writes its index that way.
     """
     names = [str(name).strip() for name in written]
     unnamed = [f"column {i}" for i, name in enumerate(names, start=1) if not name]
@@ -118,24 +166,24 @@ def column_names(written: Sequence[str], file: str) -> tuple[list[str], list[str
     looks_like_data = sum(map(_is_number, names)) > len(names) / 2
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        hint = "are those of a row? Then put a line of names above it" if looks_like_data else ""
+        hint = "if the first line is a row, put a line of names above it" if looks_like_data else ""
         raise TableError(
             f"{quote(file)} has more than one column called {listed(twice)}; "
-            f"{hint or 'give each a name of its own'}"
+            f"{hint or 'give each column its own name'}"
         )
     notes = []
     if unnamed:
-        notes.append(f"Columns without a name are called after their place: {listed(unnamed)}.")
+        notes.append(f"Columns without a name got their position as a name: {listed(unnamed)}.")
     if looks_like_data:
         notes.append(
-            f"The first line was read as names, and most are numbers ({listed(names[:3])}): if it "
+            f"The first line was read as names, but most are numbers ({listed(names[:3])}). If it "
             "is a row, put a line of names above it."
         )
     return names, notes
 
 
 def known_columns(asked: Iterable[str], names: Sequence[str], file: str) -> list[str]:
-    """Return the columns asked for, or say which are not there."""
+    """Return the columns asked for, or raise an error with those that do not exist."""
     found = [str(name).strip() for name in asked]
     there = set(names)
     absent = [name for name in found if name not in there]
@@ -147,16 +195,18 @@ def known_columns(asked: Iterable[str], names: Sequence[str], file: str) -> list
 
 
 def chosen_rows(n_rows: int, asked: int | None, random_state: Any) -> tuple[IntArray, list[str]]:
-    """Return the numbers of the rows to take, in order: all, or a random sample; and a note."""
+    """Return the numbers of the rows to use, all or a random sample in order, and a note."""
     from sklearn.utils.random import sample_without_replacement
 
     if asked is not None and asked < 1:
-        raise TableError(f"--rows {asked} leaves nothing to learn from; needed 1 or more")
+        raise TableError(
+            Argument("n_rows", asked), " leaves nothing to learn from; needed 1 or more"
+        )
     if asked is None or asked >= n_rows:
         return np.arange(n_rows, dtype=np.int64), []
     drawn = sample_without_replacement(n_rows, asked, random_state=random_state)
     return np.sort(drawn).astype(np.int64), [
-        f"This is a random sample of {asked:,} of the {n_rows:,} rows."
+        f"These are a random sample of {asked:,} of the {n_rows:,} rows."
     ]
 
 
@@ -168,39 +218,26 @@ def _is_number(text: str) -> bool:
     return True
 
 
-# -- Columns of text that hold numbers, written in a way that pandas does not take for such --------
-
-
-_MARKS = frozenset({"", "?", "-", "--", ".", "None", "none", "NONE"})
-_TRIED = 100  # texts: a column of words shows itself in these
-_BETWEEN = ". \u00a0\u202f'\u2019"  # thousands: also spaces that do not break, and apostrophes
-_POWER = r"(?:[eE][+-]?\d+)?"
-_PLAIN = re.compile(rf"[+-]?(?:\d+\.?\d*|\.\d+){_POWER}|[+-]?(?i:inf|infinity)", re.ASCII)
-_COMMA = re.compile(
-    rf"[+-]?(?:\d+|[1-9]\d{{0,2}}(?:([{_BETWEEN}])\d{{3}})(?:\1\d{{3}})*)?(?:,\d*)?{_POWER}",
-    re.ASCII,
-)
-_THOUSANDS = re.compile(rf"[+-]?(?:\d+|[1-9]\d{{0,2}}(?:,\d{{3}})+)?(?:\.\d*)?{_POWER}", re.ASCII)
-_GROUPS = str.maketrans("", "", _BETWEEN)
+# -- Numbers in columns of text, written in ways that pandas does not read -------------------------
 
 
 class Reading(NamedTuple):
-    """A column of numbers, and how they were found in a text."""
+    """A column of numbers, and how they were written."""
 
     values: Series[Any]
     marks: tuple[str, ...]
     example: tuple[str, float] | None
-    """A text with a comma, and the number it stands for; None if the numbers were plain ones."""
+    """A text with a comma and its number, or None if no number has a comma."""
 
 
 def read_numbers(column: Series[Any], separator: str) -> Reading | None:
-    """Return the numbers in a column of text, or None if anything else is in it.
+    """Return the numbers in a column of text, or None if it holds anything else.
 
-    Where a comma may stand before decimals as well as thousands, as in 1,234, it does the former
-    in a file whose fields are separated by semicolons.
+    The comma of 1,234 may separate decimals or thousands. It separates decimals if semicolons
+    separate the fields of the file.
     """
     texts = column.dropna().str.strip()
-    is_mark = texts.isin(_MARKS)
+    is_mark = texts.isin(_MISSING_MARKS)
     written = texts[~is_mark]
     numbers = _numbers(written, separator) if _may_be_numbers(written) else None
     if numbers is None:
@@ -212,7 +249,7 @@ def read_numbers(column: Series[Any], separator: str) -> Reading | None:
 
 
 def notes_on(readings: dict[str, Reading]) -> list[str]:
-    """Return what to say of columns in which numbers were found."""
+    """Return notes on columns of text that hold numbers."""
     notes = []
     marked = [name for name, reading in readings.items() if reading.marks]
     if marked:
@@ -220,28 +257,28 @@ def notes_on(readings: dict[str, Reading]) -> list[str]:
         what = ", ".join(quote(mark) if mark else "white space" for mark in marks)
         notes.append(
             f"{what} {'was' if len(marks) == 1 else 'were'} read as missing in {listed(marked)}, "
-            "where all else is a number."
+            "where all other values are numbers."
         )
     with_commas = [name for name, reading in readings.items() if reading.example]
     if with_commas:
         text, number = readings[with_commas[0]].example or ("", 0.0)
         notes.append(
-            f"{listed(with_commas)}: commas in numbers were read as in {quote_bare(text)} for "
+            f"{listed(with_commas)}: commas in numbers were read as in {quote_bare(text)} = "
             f"{number!r}."
         )
     return notes
 
 
 def _may_be_numbers(texts: Series[Any]) -> bool:
-    """Tell whether the first texts are numbers, each in some style."""
+    """Tell whether each of the first texts is a number in some style."""
     styles = _PLAIN, _COMMA, _THOUSANDS
     return len(texts) > 0 and all(
-        any(style.fullmatch(text) for style in styles) for text in texts.iloc[:_TRIED]
+        any(style.fullmatch(text) for style in styles) for text in texts.iloc[:_TEXTS_TRIED]
     )
 
 
 def _numbers(texts: Series[Any], separator: str) -> Series[Any] | None:
-    """Return the number that each text stands for, in the one style that fits them all."""
+    """Return the number of each text, in the one style that fits all of them."""
     if not texts.str.contains(",", regex=False).any():
         return _converted(texts)
     is_thousands = all(map(_THOUSANDS.fullmatch, texts))
