@@ -12,10 +12,10 @@ from sorr.experiments import Plan, tables
 from sorr.experiments.tables import (
     Line,
     Table,
-    bullets,
+    compare_splits,
     fill_page,
-    markdown,
-    paired,
+    format_notes,
+    format_table,
     read_notes,
     write_csv,
     write_figure,
@@ -56,7 +56,7 @@ def test_paired_differences_are_those_of_the_paired_t_test(pairs):
     first, second = np.array(pairs).T
     spread = stats.sem(first - second)
     assume(spread > 1e-6)  # below, the t test warns of lost digits
-    found = paired(dict(enumerate(first)), dict(enumerate(second)))
+    found = compare_splits(dict(enumerate(first)), dict(enumerate(second)))
     assert found.error == pytest.approx(spread, rel=1e-9)
     assert found.mean / found.error == pytest.approx(
         stats.ttest_rel(first, second).statistic, rel=1e-6, abs=1e-9
@@ -66,13 +66,13 @@ def test_paired_differences_are_those_of_the_paired_t_test(pairs):
 
 def test_only_splits_that_both_have_are_compared_whatever_their_order():
     first, second = {5: 9.0, 0: 3.0, 1: 5.0}, {1: 2.0, 7: 99.0, 0: 1.0}
-    assert paired(first, second) == (2.5, 0.5, 2)
+    assert compare_splits(first, second) == (2.5, 0.5, 2)
 
 
 def test_one_split_has_no_standard_error_and_none_no_difference():
-    mean, error, splits = paired({0: 3.0}, {0: 1.0})
+    mean, error, splits = compare_splits({0: 3.0}, {0: 1.0})
     assert (mean, math.isnan(error), splits) == (2.0, True, 1)
-    mean, error, splits = paired({0: 3.0}, {1: 1.0})
+    mean, error, splits = compare_splits({0: 3.0}, {1: 1.0})
     assert (math.isnan(mean), math.isnan(error), splits) == (True, True, 0)
 
 
@@ -185,7 +185,9 @@ def test_a_quick_table_says_that_it_is_one(tmp_path):
 
 
 def test_a_table_in_markdown_has_columns_as_wide_as_what_is_in_them():
-    lines = markdown(["model", "error †"], [["average", "19.72"], ["τ", "9.00 (0.25)"]]).split("\n")
+    lines = format_table(["model", "error †"], [["average", "19.72"], ["τ", "9.00 (0.25)"]]).split(
+        "\n"
+    )
     assert lines == [
         "| model   | error †     |",
         "|---------|-------------|",
@@ -198,9 +200,9 @@ def test_a_table_in_markdown_has_columns_as_wide_as_what_is_in_them():
 def test_prose_is_wrapped_and_headings_tables_and_images_are_not(monkeypatch):
     words = " ".join(["eta - 1/2"] * 40)
     heading, image = f"# {words}", f"![{words}](figure.png)"
-    grid = markdown([words], [["1.00"]])
+    grid = format_table([words], [["1.00"]])
     monkeypatch.setattr(tables, "read_text", lambda _: "{a}\n\n{b}\n\n{c}\n\n{d}\n{e}\n\n{f}\n")
-    page = fill_page("page", a=heading, b=image, c=grid, d=words, e=bullets([words] * 2), f="")
+    page = fill_page("page", a=heading, b=image, c=grid, d=words, e=format_notes([words] * 2), f="")
     top, picture, drawn, prose = page.split("\n\n")
     assert (top, picture, drawn) == (heading, image, grid.rstrip())
     lines = prose.rstrip().split("\n")

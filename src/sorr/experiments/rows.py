@@ -6,13 +6,13 @@ import csv
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, BinaryIO
 
-__all__ = ["KEY", "RefusedError", "Row", "RowFile", "exclusive"]
+__all__ = ["KEY", "RefusedError", "Row", "RowFile", "exclusive", "group_rows"]
 
 Row = dict[str, Any]
 
@@ -98,6 +98,20 @@ class RowFile:
         for name in ("chosen", "versions"):
             row[name] = json.loads(fields[name] or "{}")
         return row | {"split": int(fields["split"]), "seed": int(fields["seed"] or 0)}
+
+
+def group_rows(rows: Iterable[Row], *columns: str) -> dict[tuple[Any, ...], list[Row]]:
+    """Return the rows by their values in some columns.
+
+    Examples
+    --------
+    >>> group_rows([{"a": 1, "b": 2}, {"a": 1, "b": 3}], "a")
+    {(1,): [{'a': 1, 'b': 2}, {'a': 1, 'b': 3}]}
+    """
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[column] for column in columns), []).append(row)
+    return groups
 
 
 def _written(value: Any) -> str:

@@ -27,12 +27,12 @@ __all__ = [
     "QUICK",
     "Line",
     "Table",
-    "bullets",
-    "count_of",
     "fill_page",
+    "format_count",
     "format_gain",
     "format_mean",
-    "markdown",
+    "format_notes",
+    "format_table",
     "read_notes",
     "read_text",
     "write_csv",
@@ -77,12 +77,12 @@ class Difference(NamedTuple):
     splits: int
 
 
-def paired(first: dict[int, float], second: dict[int, float]) -> Difference:
+def compare_splits(first: dict[int, float], second: dict[int, float]) -> Difference:
     """Return the mean difference over the splits that both have, with its standard error.
 
     Examples
     --------
-    >>> paired({0: 3.0, 1: 5.0, 2: 9.0}, {0: 1.0, 1: 2.0})
+    >>> compare_splits({0: 3.0, 1: 5.0, 2: 9.0}, {0: 1.0, 1: 2.0})
     Difference(mean=2.5, error=0.5, splits=2)
     """
     gaps = np.array([first[split] - second[split] for split in sorted(first.keys() & second)])
@@ -135,12 +135,12 @@ class Table:
         page = fill_page(
             "table",
             title=self.title,
-            counts=self._counts(records),
+            counts=_splits_of(records),
             quick=QUICK * plan.quick,
             baseline=self.baseline,
             missed=MISSED,
-            table=self._markdown(records),
-            notes=bullets(self.notes(records)),
+            table=self._table(records),
+            notes=format_notes(self.notes(records)),
         )
         return [
             write_atomically(folder / f"{self.name}.md", page),
@@ -166,7 +166,7 @@ class Table:
             )
             values = np.array(list(own.values()))
             mean = float(values.mean()) if len(values) else math.nan
-            gain = paired(own, base)
+            gain = compare_splits(own, base)
             record |= {
                 protocol: mean,
                 f"{protocol}_spread": float(values.std(ddof=1)) if len(values) > 1 else math.nan,
@@ -184,16 +184,7 @@ class Table:
             return None
         return bool(round(gap if self.lower_is_better else -gap, 2) <= 0)
 
-    def _counts(self, records: Sequence[Mapping[str, Any]]) -> str:
-        """Return the number of splits of each protocol."""
-        words = []
-        for protocol, name in (("paper", "paper's protocol"), ("ours", "ours")):
-            counts = {record[f"{protocol}_splits"] for record in records} - {0}
-            if counts:
-                words.append(f"{count_of(counts, 'split')} ({name})")
-        return " and ".join(words)
-
-    def _markdown(self, records: Sequence[dict[str, Any]]) -> str:
+    def _table(self, records: Sequence[dict[str, Any]]) -> str:
         base = self.baseline
         header = ["data set", self.setting, "model", "printed", "paper's protocol"]
         header += ["- printed", f"- {base}", "ours", "- printed", f"- {base}"]
@@ -214,7 +205,17 @@ class Table:
                     ),
                 ]
             lines.append(line)
-        return markdown(header, lines)
+        return format_table(header, lines)
+
+
+def _splits_of(records: Sequence[Mapping[str, Any]]) -> str:
+    """Return the number of splits of each protocol."""
+    words = []
+    for protocol, name in (("paper", "paper's protocol"), ("ours", "ours")):
+        counts = {record[f"{protocol}_splits"] for record in records} - {0}
+        if counts:
+            words.append(f"{format_count(counts, 'split')} ({name})")
+    return " and ".join(words)
 
 
 def _by_line(rows: Iterable[Row]) -> dict[tuple[str, ...], dict[int, Row]]:
@@ -247,12 +248,12 @@ def format_gain(mean: float, error: float = math.nan) -> str:
     return f"{rounded:+.2f}" + ("" if math.isnan(error) else f" ({error:.2f})")
 
 
-def count_of(counts: Iterable[int], noun: str) -> str:
+def format_count(counts: Iterable[int], noun: str) -> str:
     """Return the range of some counts, with the noun that is counted.
 
     Examples
     --------
-    >>> count_of([5, 3, 4], "draw"), count_of([1, 1], "split")
+    >>> format_count([5, 3, 4], "draw"), format_count([1, 1], "split")
     ('3 to 5 draws', '1 split')
     """
     ends = sorted(counts)
@@ -263,12 +264,12 @@ def count_of(counts: Iterable[int], noun: str) -> str:
 # -- Pages and files: equal rows give equal bytes --------------------------------------------------
 
 
-def markdown(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+def format_table(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     """Return a table in Markdown with aligned columns.
 
     Examples
     --------
-    >>> print(markdown(["model", "error"], [["average", "19.72"]]), end="")
+    >>> print(format_table(["model", "error"], [["average", "19.72"]]), end="")
     | model   | error |
     |---------|-------|
     | average | 19.72 |
@@ -283,7 +284,7 @@ def markdown(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     return "\n".join([texts[0], rule, *texts[1:]]) + "\n"
 
 
-def bullets(notes: Iterable[str]) -> str:
+def format_notes(notes: Iterable[str]) -> str:
     """Return notes as a list in Markdown."""
     return "\n".join(f"- {note}" for note in notes)
 

@@ -15,8 +15,8 @@ from sorr.datasets import load_dataset
 from sorr.experiments.experiment import Cell, Experiment, Measured, Plan, Task, seed_of
 from sorr.experiments.paper.population import LOSSES, Population, point_minimum, population_minimum
 from sorr.experiments.published import AGGREGATE_SETTINGS
-from sorr.experiments.rows import Row
-from sorr.experiments.tables import QUICK, fill_page, markdown, write_csv, write_figure
+from sorr.experiments.rows import Row, group_rows
+from sorr.experiments.tables import QUICK, fill_page, format_table, write_csv, write_figure
 from sorr.objectives import RankedRangeObjective
 from sorr.plots import CLASS_COLOURS, DROPPED, INK, KEPT, MARKERS, need_matplotlib, tidy
 from sorr.ranked import Thresholds, thresholds
@@ -355,17 +355,14 @@ def _page(point: Sequence[Row], points: Sequence[Row], printed: Sequence[Row], p
 
 def _point_table(rows: Sequence[Row]) -> str:
     """Count verdicts over the probabilities, for each loss and pair of thresholds."""
-    groups: dict[tuple[str, float, float], list[Row]] = {}
-    for row in rows:
-        groups.setdefault((row["model"], row["lower"], row["upper"]), []).append(row)
     lines = []
-    for (loss, lower, upper), group in groups.items():
+    for (loss, lower, upper), group in group_rows(rows, "model", "lower", "upper").items():
         verdicts = [verdict(row) for row in group]
         counts = [str(verdicts.count(word)) for word in ("right", "at infinity", "zero", "any")]
         least = min(row["excess"] for row in group)
         lines.append([loss, f"{lower:g}", f"{upper:g}", *counts, f"{least:.4f}"])
     header = ["loss", "lambda", "lambda-hat", "right", "at infinity", "zero", "any", "least excess"]
-    return markdown(header, lines)
+    return format_table(header, lines)
 
 
 def _points_table(rows: Sequence[Row]) -> str:
@@ -379,16 +376,13 @@ def _points_table(rows: Sequence[Row]) -> str:
         [f"{nu:g}", *(" / ".join(verdicts.get((nu, mu), {})) for mu in heads)]
         for nu in sorted({nu for nu, _ in verdicts})
     ]
-    return markdown(["nu \\ mu", *(f"{mu:g}" for mu in heads)], lines)
+    return format_table(["nu \\ mu", *(f"{mu:g}" for mu in heads)], lines)
 
 
 def _printed_table(rows: Sequence[Row]) -> str:
     """Return the middle rank, and the error and the minimum of each split."""
-    groups: dict[tuple[str, str, str], list[Row]] = {}
-    for row in rows:
-        groups.setdefault((row["dataset"], row["model"], row["setting"]), []).append(row)
     lines = []
-    for (name, loss, setting), group in groups.items():
+    for (name, loss, setting), group in group_rows(rows, "dataset", "model", "setting").items():
         given, n = parse_setting(setting), group[0]["chosen"]["rows"]
         middle = 50 * (given["m"] + given["k"]) / n
         errors = ", ".join(f"{row['error']:.1f}" for row in group)
@@ -396,4 +390,4 @@ def _printed_table(rows: Sequence[Row]) -> str:
         ranks = [f"{given['k']:g}", f"{given['m']:g}", f"{n}", f"{middle:.1f}"]
         lines.append([name, loss, *ranks, errors, minima])
     header = ["data set", "loss", "k", "m", "rows", "(m + k) / 2, %", "error, %", "minimum"]
-    return markdown(header, lines)
+    return format_table(header, lines)

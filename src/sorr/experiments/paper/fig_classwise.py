@@ -14,8 +14,15 @@ from sorr.datasets import MNIST_FLIPS
 from sorr.experiments.experiment import Plan
 from sorr.experiments.paper import table3
 from sorr.experiments.paper.digits import PEER, RANKED, TRIMMED, noise_of
-from sorr.experiments.rows import Row
-from sorr.experiments.tables import QUICK, bullets, count_of, fill_page, write_csv, write_figure
+from sorr.experiments.rows import Row, group_rows
+from sorr.experiments.tables import (
+    QUICK,
+    fill_page,
+    format_count,
+    format_notes,
+    write_csv,
+    write_figure,
+)
 from sorr.plots import CLASS_COLOURS, DROPPED, INK, KEPT, need_matplotlib, tidy
 
 if TYPE_CHECKING:
@@ -81,22 +88,19 @@ def _figure(records: Sequence[Record]) -> Figure:
 
 def _records(rows: Sequence[Row]) -> list[Record]:
     """Return the mean error of each digit over the draws, for the models in the figure."""
-    groups: dict[tuple[str, str, int], list[Row]] = {}
-    for row in rows:
-        noise = noise_of(row["setting"])
-        if (row["protocol"], row["model"]) in _LOOKS and noise:
-            groups.setdefault((row["protocol"], row["model"], noise), []).append(row)
+    groups = group_rows(rows, "protocol", "model", "setting")
     return [
         {
             "protocol": protocol,
             "model": model,
-            "noise": noise,
+            "noise": noise_of(setting),
             "digit": digit,
             "labelled_as": MNIST_FLIPS.get(digit),
             "error": float(np.mean([row[f"class{digit}"] for row in draws])),
             "draws": len(draws),
         }
-        for (protocol, model, noise), draws in groups.items()
+        for (protocol, model, setting), draws in groups.items()
+        if (protocol, model) in _LOOKS and noise_of(setting)
         for digit in _DIGITS
     ]
 
@@ -133,10 +137,10 @@ def _caption(records: Sequence[Record], plan: Plan) -> str:
     """Return the page: what is drawn, and the main numbers."""
     return fill_page(
         "fig-classwise",
-        draws=count_of((record["draws"] for record in records), "draw"),
+        draws=format_count((record["draws"] for record in records), "draw"),
         quick=QUICK * plan.quick,
         svm=RANKED,
-        notes=bullets([*_notes(records), *_claim(records)]),
+        notes=format_notes([*_notes(records), *_claim(records)]),
     )
 
 

@@ -12,7 +12,7 @@ from sorr._files import write_atomically
 from sorr._typing import FloatArray
 from sorr.experiments.experiment import Cell, Experiment, Measured, Plan, Task
 from sorr.experiments.rows import Row
-from sorr.experiments.tables import fill_page, markdown, write_csv, write_figure
+from sorr.experiments.tables import fill_page, format_table, write_csv, write_figure
 from sorr.plots import CLASS_COLOURS, DROPPED, EASY, INK, KEPT, MARKERS, need_matplotlib, tidy
 from sorr.ranked import RankedRange, average_ranked_range, ranked_range_weights
 
@@ -119,7 +119,7 @@ def _page(curves: dict[str, Curve]) -> str:
         lines.append([name, f"{ranks.m}", f"{ranks.k}", *texts, share])
     header = ["aggregate", "m", "k", f"outlier {SHOWN:g}", f"outlier {GROWN:g}", "moved", "share"]
     return fill_page(
-        "fig-illustration", n=_N, shown=SHOWN, grown=GROWN, table=markdown(header, lines)
+        "fig-illustration", n=_N, shown=SHOWN, grown=GROWN, table=format_table(header, lines)
     )
 
 

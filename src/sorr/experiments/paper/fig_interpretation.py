@@ -17,7 +17,7 @@ from sorr.estimators import RankedRangeClassifier
 from sorr.experiments.experiment import Cell, Experiment, Measured, Plan, Task, seed_of
 from sorr.experiments.paper.population import scaled_loss
 from sorr.experiments.rows import Row
-from sorr.experiments.tables import fill_page, markdown, write_csv, write_figure
+from sorr.experiments.tables import fill_page, format_table, write_csv, write_figure
 from sorr.plots import CLASS_COLOURS, DROPPED, EASY, INK, KEPT, need_matplotlib, tidy
 from sorr.ranked import Thresholds, truncate
 
@@ -139,7 +139,7 @@ def _table(rows: list[Row]) -> str:
         error = f"{row['error']:.2f}"
         dropped = f"{row['found']:.0f} of {_WRONG}" if m else ""
         lines.append([row["model"], f"{m}", f"{k or _N}", *levels, error, dropped])
-    return markdown(header, lines)
+    return format_table(header, lines)
 
 
 class _Fit:

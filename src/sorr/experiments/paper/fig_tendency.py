@@ -19,8 +19,15 @@ from sorr.baselines import RobustMaxClassifier
 from sorr.experiments.experiment import Cell, Experiment, Measured, Plan, Task
 from sorr.experiments.paper.aggregates import Parts, parts_of, released_error
 from sorr.experiments.published import AGGREGATE_SETTINGS
-from sorr.experiments.rows import Row
-from sorr.experiments.tables import QUICK, count_of, fill_page, markdown, write_csv, write_figure
+from sorr.experiments.rows import Row, group_rows
+from sorr.experiments.tables import (
+    QUICK,
+    fill_page,
+    format_count,
+    format_table,
+    write_csv,
+    write_figure,
+)
 from sorr.objectives import RankedRangeObjective
 from sorr.plots import CLASS_COLOURS, INK, KEPT, need_matplotlib, tidy
 from sorr.solvers import Status, solve_path
@@ -155,10 +162,10 @@ def _page(records: list[Record], plan: Plan) -> str:
     header = ["data set", "loss", "protocol", "lowest error", "at m / k", "AT_k", "average"]
     return fill_page(
         "fig-tendency",
-        splits=count_of([max(record["splits"] for record in records)], "split"),
+        splits=format_count([max(record["splits"] for record in records)], "split"),
         quick=QUICK * plan.quick,
         budget=_BUDGET,
-        table=markdown(header, _lowest(records)),
+        table=format_table(header, _lowest(records)),
     )
 
 
@@ -200,10 +207,7 @@ def _figure(records: list[Record]) -> Figure:
 
 def _records(rows: list[Row]) -> list[Record]:
     """Return the mean and its standard error over the splits of each point and line."""
-    groups: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
-        key = row["protocol"], row["dataset"], row["model"], row["setting"]
-        groups.setdefault(key, []).append(row)
+    groups = group_rows(rows, "protocol", "dataset", "model", "setting")
     return [
         {
             "protocol": protocol,

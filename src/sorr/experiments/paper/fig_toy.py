@@ -33,10 +33,10 @@ from sorr.experiments.paper.toy import (
 from sorr.experiments.rows import Row
 from sorr.experiments.tables import (
     QUICK,
-    bullets,
     fill_page,
     format_mean,
-    markdown,
+    format_notes,
+    format_table,
     read_notes,
     read_text,
     write_csv,
@@ -152,7 +152,7 @@ def _view(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
         protocols=read_text("toy-protocols"),
         lines=_line_table(lines),
         ranks=_rank_table(drawn, bayes),
-        notes=bullets([*line_notes(), *rank_notes(drawn), *gap_notes(records)]),
+        notes=format_notes([*line_notes(), *rank_notes(drawn), *gap_notes(records)]),
     )
     return [
         write_atomically(folder / "fig-toy.md", page),
@@ -209,7 +209,9 @@ def _view_outliers(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
         quick=QUICK * plan.quick,
         protocols=read_text("toy-protocols"),
         lines=_line_table(records),
-        notes=bullets([*line_notes(), *read_notes("toy-notes")["outliers"], *gap_notes(records)]),
+        notes=format_notes(
+            [*line_notes(), *read_notes("toy-notes")["outliers"], *gap_notes(records)]
+        ),
     )
     return [
         write_atomically(folder / "fig-toy-outliers.md", page),
@@ -461,7 +463,7 @@ def _line_table(records: Iterable[Record]) -> str:
         for protocol in _PROTOCOLS:
             line += _cells(by_protocol.get(protocol))
         lines.append(line)
-    return markdown(header, lines)
+    return format_table(header, lines)
 
 
 def _cells(record: Record | None) -> list[str]:
@@ -485,7 +487,7 @@ def _rank_table(records: Sequence[Record], bayes: dict[str, float]) -> str:
                 for model in ("AoRR", "AT_k")
             ]
             lines.append([kind, loss, str(k), *errors, f"{bayes[kind]:.3f}"])
-    return markdown(header, lines)
+    return format_table(header, lines)
 
 
 def line_notes() -> list[str]:

@@ -32,12 +32,12 @@ from sorr.experiments.tables import (
     QUICK,
     Line,
     Table,
-    bullets,
-    count_of,
     fill_page,
+    format_count,
     format_gain,
     format_mean,
-    markdown,
+    format_notes,
+    format_table,
     read_notes,
     write_csv,
 )
@@ -175,7 +175,7 @@ def page(records: Sequence[Record], plan: Plan) -> str:
         lines = _table_lines(held, noise)
         if lines:
             tables += [f"## {noise} % of the labels of 2, 3, 5, 6 and 7 are wrong\n"]
-            tables += [markdown(_HEADER, lines)]
+            tables += [format_table(_HEADER, lines)]
     counts = [
         max(record["paper_splits"], record["ours_splits"])
         for record in records
@@ -183,11 +183,11 @@ def page(records: Sequence[Record], plan: Plan) -> str:
     ]
     return fill_page(
         "table3",
-        draws=count_of(counts or [1], "draw"),
+        draws=format_count(counts or [1], "draw"),
         quick=QUICK * plan.quick,
         missed=MISSED,
         tables="\n".join(tables),
-        notes=bullets(_notes(held)),
+        notes=format_notes(_notes(held)),
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from sorr._files import write_atomically
 from sorr.experiments.experiment import Cell, Experiment, Measured, Plan, Task, seed_of
 from sorr.experiments.rows import Row
-from sorr.experiments.tables import QUICK, fill_page, markdown, write_csv, write_figure
+from sorr.experiments.tables import QUICK, fill_page, format_table, write_csv, write_figure
 from sorr.objectives import RankedRangeObjective
 from sorr.plots import CLASS_COLOURS, INK, KEPT, need_matplotlib, tidy
 from sorr.solvers import Solution, dca, trim
@@ -199,7 +199,7 @@ def _cost_table(records: Sequence[Record]) -> str:
         objective = f"{record['objective']:.5f}"
         lines.append([f"{record['n']}", record["solver"], *texts, *whole, objective])
     header = ["rows", "solver", "outer step, ms", "inner step, us", "reading, ms"]
-    return markdown([*header, "whole run, s", "readings", "objective"], lines)
+    return format_table([*header, "whole run, s", "readings", "objective"], lines)
 
 
 def _growth_table(curves: dict[tuple[str, str], Curve]) -> str:
@@ -209,7 +209,7 @@ def _growth_table(curves: dict[tuple[str, str], Curve]) -> str:
         ends = [growth(sizes, costs), growth(sizes[-2:], costs[-2:])] if known else []
         texts = [f"{end:.2f}" for end in ends] or ["", ""]
         lines.append([model, _COSTS[model, measure], *texts])
-    return markdown(["solver", "cost of", "exponent, all", "between the largest two"], lines)
+    return format_table(["solver", "cost of", "exponent, all", "between the largest two"], lines)
 
 
 def _figure(curves: dict[tuple[str, str], Curve]) -> Figure:
