@@ -64,11 +64,11 @@ def test_within_classes_a_tiny_problem_matches_enumeration():
 
 def test_the_solvers_agree_where_they_all_apply():
     X, y, _ = wrong_labels(n=14, d=2, noise=1.0)
-    found = [robust(m=0, solver=s, tol=1e-9).fit(X, y).objective_ for s in ("trim", "dca")]
+    objectives = [robust(m=0, solver=s, tol=1e-9).fit(X, y).objective_ for s in ("trim", "dca")]
     sign = np.where(y == "yes", 1.0, -1.0)
     problem = RankedRangeObjective(X, sign, C=100.0, groups=sign)
-    found += [solve(problem, tol=1e-9).objective for solve in (topsum, exhaustive)]
-    assert_allclose(found, found[0], rtol=1e-5)
+    objectives += [solve(problem, tol=1e-9).objective for solve in (topsum, exhaustive)]
+    assert_allclose(objectives, objectives[0], rtol=1e-5)
 
 
 def test_pooled_ranking_is_the_average_of_ranked_range():
@@ -421,7 +421,7 @@ def test_a_short_fit_reports_nothing_at_the_first_level(capsys):
 def test_a_constant_model_is_called_one(solver):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(12, 2)), rng.integers(2, size=12)
-    with pytest.warns(ConstantModelWarning, match="constant") as caught:
+    with pytest.warns(ConstantModelWarning, match="Constant model") as caught:
         model = robust(m=0, k=1, ranking="pooled", solver=solver).fit(X, y)
     assert model.status_ is Status.CONSTANT_MODEL
     assert caught[0].filename == __file__

@@ -61,8 +61,8 @@ def test_a_calibrated_hinge_has_probabilities(model, data):
 
 def test_permutation_importance_finds_the_feature_that_matters(model, data):
     X, y = data
-    found = permutation_importance(model.fit(X, y), X, y, n_repeats=5, random_state=0)
-    assert found.importances_mean.argmax() == 0
+    importance = permutation_importance(model.fit(X, y), X, y, n_repeats=5, random_state=0)
+    assert importance.importances_mean.argmax() == 0
 
 
 def test_one_against_the_rest_works_with_losses_of_two_classes():

@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 from sorr import RankedRangeClassifier
+from sorr.estimators import ConstantModelWarning
 from tests.estimators.problems import three_classes, wrong_labels
 
 X, Y, _ = wrong_labels(n=60)
@@ -111,7 +112,7 @@ def test_a_constant_feature_gets_no_coefficient():
 
 
 def test_rows_that_are_all_equal_give_the_constant_model_and_a_warning():
-    with pytest.warns(UserWarning, match="constant"):
+    with pytest.warns(ConstantModelWarning, match="Constant model"):
         model = fit(np.ones((60, 2)), np.repeat([0, 1], [20, 40]), m=0)
     np.testing.assert_allclose(model.predict_proba([[1.0, 1.0]]), [[1 / 3, 2 / 3]], rtol=1e-4)
 

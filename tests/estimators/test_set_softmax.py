@@ -371,9 +371,9 @@ def test_the_minimum_is_that_of_cvxpy():
     loss = objective.mass @ (cp.log_sum_exp(logits, axis=1) - own)
     ridge = cp.sum_squares(coef) / (2 * objective.C) + 0.5e-3 * cp.sum_squares(offset)
     best = cp.Problem(cp.Minimize(loss + ridge)).solve(solver="CLARABEL")
-    found = minimum(objective)
-    assert found.objective == pytest.approx(best, rel=1e-6)  # as far as the referee goes
-    np.testing.assert_allclose(found.coef, coef.value, atol=1e-3)
+    result = minimum(objective)
+    assert result.objective == pytest.approx(best, rel=1e-6)  # as far as the referee goes
+    np.testing.assert_allclose(result.coef, coef.value, atol=1e-3)
 
 
 @pytest.mark.parametrize("tol", [1e-2, 1e-4, 1e-6, 1e-9])
@@ -381,10 +381,10 @@ def test_the_minimum_is_that_of_cvxpy():
 def test_the_gap_bounds_the_distance_to_the_minimum(tol, C):
     objective, _ = problem(C=C)
     best = minimum(objective).objective
-    found = minimum(objective, tol)
-    assert found.status is Status.OPTIMAL
-    assert found.gap <= tol
-    assert 0 <= found.objective - best + 1e-12 <= found.gap * found.objective + 2e-12
+    result = minimum(objective, tol)
+    assert result.status is Status.OPTIMAL
+    assert result.gap <= tol
+    assert 0 <= result.objective - best + 1e-12 <= result.gap * result.objective + 2e-12
     for seed in range(5):
         value, *slopes = objective.value_and_gradient(*point(objective, seed))
         assert value - best <= objective.gap(value, *slopes) * value
@@ -398,16 +398,16 @@ def test_features_far_from_zero_make_no_difference():
 def test_too_few_steps_are_said_to_be_too_few():
     objective, _ = problem(C=100.0)
     start = np.zeros(objective.shape), np.zeros(len(objective.sets))
-    found = objective.minimise(*start, tol=1e-9, max_iter=3)
-    assert found.status is Status.UNCERTIFIED
-    assert found.gap > 1e-9
-    assert found.n_iter == 3
+    result = objective.minimise(*start, tol=1e-9, max_iter=3)
+    assert result.status is Status.UNCERTIFIED
+    assert result.gap > 1e-9
+    assert result.n_iter == 3
 
 
 def test_the_minimum_is_a_start_that_takes_no_step():
     objective, _ = problem()
-    found = minimum(objective)
-    again = objective.minimise(found.coef, found.offset, tol=1e-10, max_iter=5)
+    result = minimum(objective)
+    again = objective.minimise(result.coef, result.offset, tol=1e-10, max_iter=5)
     assert again.n_iter == 0
 
 
@@ -459,10 +459,10 @@ def slow_chance(share, sets, chosen):
 def test_no_other_labels_are_more_likely_right(problem):
     sets, share, k = problem
     decide = SetDecision(sets, k)
-    found = decide(share)
+    decision = decide(share)
     assert decide.is_exact
-    assert (found.sum(axis=1) == k).all()
-    for row, chosen in zip(share, found, strict=True):
+    assert (decision.sum(axis=1) == k).all()
+    for row, chosen in zip(share, decision, strict=True):
         every = [set(labels) for labels in combinations(range(sets.shape[1]), k)]
         chances = [slow_chance(row, sets, labels) for labels in every]
         own = set(np.flatnonzero(chosen).tolist())
@@ -505,9 +505,9 @@ def test_a_single_label_is_found_by_exchange_as_well(problem):
         patch.setattr(set_softmax, "_MAX_CANDIDATE_PAIRS", 0)
         search = SetDecision(sets, 1)
         assert not search.is_exact
-        found = search(share)
+        decision = search(share)
     np.testing.assert_allclose(
-        chance(share, sets, found), chance(share, sets, exact), rtol=0, atol=1e-9
+        chance(share, sets, decision), chance(share, sets, exact), rtol=0, atol=1e-9
     )
 
 
@@ -521,20 +521,20 @@ def test_exchange_comes_close_to_the_best_and_below_no_simple_choice(k, monkeypa
             patch.setattr(set_softmax, "_MAX_CANDIDATE_PAIRS", 0)
             chosen = SetDecision(sets, k)(share)
         assert (chosen.sum(axis=1) == k).all()
-        found = chance(share, sets, chosen)
+        chances = chance(share, sets, chosen)
         search = set_softmax._Search(share, sets, k)
         for simple in search.starts():
             assert (simple.sum(axis=1) == k).all()
-            assert (found >= chance(share, sets, simple) - 1e-9).all()
-        assert (found <= exact + 1e-9).all()
-        is_best.append(found > exact - 1e-9)
+            assert (chances >= chance(share, sets, simple) - 1e-9).all()
+        assert (chances <= exact + 1e-9).all()
+        is_best.append(chances > exact - 1e-9)
     assert np.mean(is_best) > 0.9  # measured: 95 to 99 % of rows as spread out as these
 
 
 def test_labels_that_fill_up_are_the_probable_ones():
     sets = np.array([[1, 0, 0, 0], [0, 0, 1, 1]], dtype=bool)
-    found = SetDecision(sets, 2)(np.array([[0.9, 0.1]]))
-    assert found.tolist() == [[True, False, True, False]]
+    decision = SetDecision(sets, 2)(np.array([[0.9, 0.1]]))
+    assert decision.tolist() == [[True, False, True, False]]
 
 
 def test_few_sets_of_many_labels_take_modest_memory():

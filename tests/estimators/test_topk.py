@@ -53,18 +53,18 @@ def test_the_best_labels_come_first_and_of_ties_the_first_label():
 
 def test_predictions_are_the_indicator_of_the_best_labels():
     model = Given(k=2).fit(SCORES, INDICATOR)
-    found = model.predict(SCORES)
-    assert found.dtype == int
-    assert_array_equal(found, [[1, 0, 1, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 1, 1, 0]])
+    predicted = model.predict(SCORES)
+    assert predicted.dtype == int
+    assert_array_equal(predicted, [[1, 0, 1, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 1, 1, 0]])
 
 
 def test_sparse_targets_make_sparse_predictions():
     dense = Given(k=2).fit(SCORES, INDICATOR).predict(SCORES)
-    found = Given(k=2).fit(SCORES, sparse.csr_matrix(INDICATOR)).predict(SCORES)
-    assert sparse.issparse(found)
-    assert found.format == "csr"
-    assert_array_equal(found.toarray(), dense)
-    assert accuracy_score(sparse.csr_matrix(INDICATOR), found) == 0.25
+    predicted = Given(k=2).fit(SCORES, sparse.csr_matrix(INDICATOR)).predict(SCORES)
+    assert sparse.issparse(predicted)
+    assert predicted.format == "csr"
+    assert_array_equal(predicted.toarray(), dense)
+    assert accuracy_score(sparse.csr_matrix(INDICATOR), predicted) == 0.25
 
 
 def test_the_sign_of_the_decision_is_the_prediction():
@@ -207,8 +207,8 @@ def test_the_objective_is_that_of_the_loss(data, name, same):
     X, Y = data
     model = top(loss=name, C=3.0).fit(X, Y)
     objective = RankedRangeObjective(X, Y, same, C=3.0)
-    found = trim(objective, random_state=0)
-    assert_allclose(model.objective_, found.objective, rtol=1e-6)
+    solution = trim(objective, random_state=0)
+    assert_allclose(model.objective_, solution.objective, rtol=1e-6)
     theta = np.vstack([model.coef_.T, model.intercept_])
     assert_allclose(objective.value(theta), model.objective_, rtol=1e-9)
     assert_allclose(model.losses_, same.value(Y, X @ model.coef_.T + model.intercept_), atol=1e-9)
@@ -267,8 +267,8 @@ def test_subset_and_logistic_scores_are_added_in_units_of_their_deviation(data):
     logistic = np.column_stack([model.decision_function(X) for model in models])
     ranked = X @ subset.coef + subset.intercept
     expected = logistic / logistic.std() + ranked / ranked.std()
-    found = X @ both.coef_.T + both.intercept_
-    assert_allclose(found - found.mean(), expected - expected.mean(), atol=1e-4)
+    scores = X @ both.coef_.T + both.intercept_
+    assert_allclose(scores - scores.mean(), expected - expected.mean(), atol=1e-4)
     assert both.objective_ == subset.objective
 
 
@@ -315,8 +315,8 @@ def test_deviations_are_over_all_rows_that_count_the_dropped_ones_too_by_weight(
     for scores in (logistic, X @ subset.coef + subset.intercept):
         copies = scores.repeat(weight.astype(int), axis=0)
         expected += scores / copies.std()
-    found = X @ both.coef_.T + both.intercept_
-    assert_allclose(found - found.mean(), expected - expected.mean(), atol=1e-6)
+    scores = X @ both.coef_.T + both.intercept_
+    assert_allclose(scores - scores.mean(), expected - expected.mean(), atol=1e-6)
 
 
 def test_a_logistic_part_that_does_not_converge_says_so(data, monkeypatch):

@@ -94,9 +94,9 @@ def test_what_is_no_grid_is_refused(grid, pool, error, message):
     ],
 )
 def test_impossible_points_say_why(m, k, pool, reason):
-    found = pool.obstacle(m, k)
-    assert reason in found
-    assert bool(found) == bool(reason)
+    text = pool.obstacle(m, k)
+    assert reason in text
+    assert bool(text) == bool(reason)
 
 
 def test_masses_are_whole_if_weights_are_and_hold_class_weights_if_pooled():
@@ -159,11 +159,11 @@ def test_smoothing_averages_the_neighbours_that_have_an_error():
     rng = np.random.default_rng(0)
     cube = rng.random((2, 3, 4))
     cube[0, 1, 2] = cube[1, 0, 0] = np.nan
-    found = mean_of_neighbours(cube.ravel(), cube.shape).reshape(cube.shape)
+    smooth = mean_of_neighbours(cube.ravel(), cube.shape).reshape(cube.shape)
     for i, j, k in np.ndindex(cube.shape):
         near = cube[max(i - 1, 0) : i + 2, max(j - 1, 0) : j + 2, max(k - 1, 0) : k + 2]
         expected = np.nan if np.isnan(cube[i, j, k]) else np.nanmean(near)
-        assert_allclose(found[i, j, k], expected)
+        assert_allclose(smooth[i, j, k], expected)
 
 
 X = np.zeros((5, 1))
@@ -196,8 +196,8 @@ def test_numbers_are_scored_by_the_median_error_of_copies(weight):
 def test_weights_of_any_size_have_a_median():
     scoring = make_scoring(None, is_classes=False)
     weight = np.array([0.1, 0.1, 0.3])
-    found = scoring.score(predicts([1.0, 2.0, 3.0]), X[:3], np.zeros(3), weight)
-    assert -3.0 <= found <= -1.0
+    score = scoring.score(predicts([1.0, 2.0, 3.0]), X[:3], np.zeros(3), weight)
+    assert -3.0 <= score <= -1.0
 
 
 def test_names_are_those_of_scikit_learn():

@@ -74,8 +74,8 @@ def test_scores_are_those_of_fits_one_by_one(loss, ranking):
     X, y, _ = wrong_labels(n=200)
     template = RankedRangeClassifier(loss=loss, ranking=ranking, random_state=0)
     split = Split(0, np.arange(130), np.arange(130, 200))
-    found = score_split(plan_of(template, POINTS), Rows.with_mass(X, y, None), split)
-    for (m, k, C), score in zip(POINTS, found, strict=True):
+    scores = score_split(plan_of(template, POINTS), Rows.with_mass(X, y, None), split)
+    for (m, k, C), score in zip(POINTS, scores, strict=True):
         model = RankedRangeClassifier(m, k, C=C, loss=loss, ranking=ranking, random_state=0)
         alone = model.fit(X[:130], y[:130]).score(X[130:], y[130:])
         assert abs(alone - score) <= 2 / 70  # paths are not polished: a row or two may differ
@@ -98,11 +98,11 @@ def test_where_there_is_no_path_points_are_solved_in_turn(kind, monkeypatch):
         raise AssertionError("there should be no path")
 
     monkeypatch.setattr(splits, "solve_path", refuse)
-    found = score_split(plan_of(template, POINTS), Rows.with_mass(given, y, None), split)
+    scores = score_split(plan_of(template, POINTS), Rows.with_mass(given, y, None), split)
     for i in (0, 2):  # the convex points, which have one minimum
         model = RankedRangeClassifier(0, C=POINTS[i].C).fit(X[:100], y[:100])
-        assert abs(model.score(X[100:], y[100:]) - found[i]) <= 1 / 50
-    assert np.isfinite(found).all()
+        assert abs(model.score(X[100:], y[100:]) - scores[i]) <= 1 / 50
+    assert np.isfinite(scores).all()
 
 
 def test_a_narrow_sparse_matrix_scores_as_a_dense_one():
@@ -111,8 +111,8 @@ def test_a_narrow_sparse_matrix_scores_as_a_dense_one():
     plan = plan_of(RankedRangeClassifier(), POINTS)
     split = Split(0, np.arange(70), np.arange(70, 100))
     dense = score_split(plan, Rows.with_mass(X, y, None), split)
-    found = score_split(plan, Rows.with_mass(sparse.csr_array(X), y, None), split)
-    assert_allclose(found, dense)
+    scores = score_split(plan, Rows.with_mass(sparse.csr_array(X), y, None), split)
+    assert_allclose(scores, dense)
 
 
 def test_points_with_the_same_ranks_have_the_same_score():
@@ -124,10 +124,10 @@ def test_points_with_the_same_ranks_have_the_same_score():
         Point(3, None, 1.0),
     ]
     plan = plan_of(RankedRangeRegressor(), points)
-    found = score_split(
+    scores = score_split(
         plan, Rows.with_mass(X, y, None), Split(0, np.arange(30), np.arange(30, 40))
     )
-    assert found[0] == found[1] != found[2] == found[3]
+    assert scores[0] == scores[1] != scores[2] == scores[3]
 
 
 def test_without_an_intercept_predictions_have_none():
@@ -135,11 +135,11 @@ def test_without_an_intercept_predictions_have_none():
     X = X + 3
     template = RankedRangeClassifier(0, fit_intercept=False, C=100.0)
     split = Split(0, np.arange(70), np.arange(70, 100))
-    found = score_split(
+    scores = score_split(
         plan_of(template, [Point(0, None, 100.0)]), Rows.with_mass(X, y, None), split
     )
     expected = template.fit(X[:70], y[:70]).score(X[70:], y[70:])
-    assert abs(found[0] - expected) <= 1 / 30
+    assert abs(scores[0] - expected) <= 1 / 30
 
 
 def test_default_folds_are_stratified_and_shuffled_by_the_seed():
