@@ -203,6 +203,17 @@ def test_a_loss_without_a_smooth_neighbour_says_so_by_name(loss):
         loss.smoothed(0.1)
 
 
+@every_loss
+def test_the_flags_say_which_methods_are_defined(loss):
+    y, f = targets(loss), scores(loss)
+    assert loss.can_be_smoothed == (not without_neighbour(loss))
+    assert loss.orders_by_value == (f.ndim > 1)
+    if loss.orders_by_value:
+        assert_array_equal(loss.order(y, f), loss.value(y, f))
+    assert loss.has_bound == (with_pieces(loss) or isinstance(loss, Sided))
+    assert loss.never_reaches_zero == (loss.name in ("logistic", "softmax"))
+
+
 # -- classes ------------------------------------------------------------------------------------
 
 
