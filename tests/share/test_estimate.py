@@ -98,7 +98,7 @@ def test_leverage_outliers_are_counted():
     assert share.drop_[0] >= 100
     assert share.count_[0] == pytest.approx(100, abs=25)
     assert set(np.argsort(-share.score_)[:100]) == set(range(100))
-    assert "lie far" in share.sentence
+    assert "are far" in share.sentence
 
 
 def test_a_model_that_is_wrong_gets_no_lower_bound():
@@ -237,7 +237,7 @@ def test_the_answer_is_frozen_and_speaks():
     share = estimate_outlier_share(X, np.array(["no", "yes"])[y], random_state=0)
     assert isinstance(share, OutlierShare)
     assert share.regime_.sentence[1:] in share.sentence
-    assert "whatever the model, at most" in share.sentence
+    assert "In any model, at most" in share.sentence
     assert "no: " in share.sentence
     with pytest.raises(AttributeError):
         share.rate_ = None
@@ -322,4 +322,4 @@ def test_of_a_class_of_few_rows_nothing_is_told():
     X, y = np.vstack([X, X[:3]]), np.append(y, [2, 2, 2])
     share = estimate_outlier_share(X, y, random_state=0)
     assert (share.rate_[2], share.drop_[2], *share.interval_[2]) == (0.0, 0, 0.0, 1.0)
-    assert "2: too few rows to tell" in share.sentence
+    assert "2: too few rows" in share.sentence

@@ -1,4 +1,4 @@
-"""How many labels are wrong, or numbers outliers, without one that is known to be right."""
+"""Estimates of how many labels are wrong, or numbers outliers, without any checked label."""
 
 from sorr.share.estimate import DROPS, OutlierShare, estimate_outlier_share, share_of
 from sorr.share.leverage import centre_and_spread

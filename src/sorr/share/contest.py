@@ -16,19 +16,19 @@ import numpy.typing as npt
 from sorr._typing import FloatArray
 from sorr.share.capped import balanced, choose_rows
 from sorr.share.evidence import Evidence
-from sorr.share.held_out import fair_start, over_folds
+from sorr.share.held_out import over_folds, start_without_leak
 from sorr.share.verdict import EVEN, Regime, Verdict, confident_counts
 
-__all__ = ["choose_counts", "corrected_error", "held_out_errors"]
+__all__ = ["choose_counts"]
 
-_FEW = 10  # rows for each parameter below which a curve of scores shows the overfit alone
-_MANY = 100  # from which on candidates need not be compared, unless the model is wrong
+_MIN_ROWS_EACH = 10  # for each parameter; with fewer, scores show only overfitting
+_AMPLE_ROWS_EACH = 100  # with more, candidates are not compared unless the model is wrong
 _CLEAR = 0.5  # standard errors by which a candidate has to beat dropping nothing
 _MORE = 1.25  # times the estimate, if a robust fit is confident of as many mistakes
 _PURE = 0.05  # a bound on all rates below which clean rows are clean whatever the model
 _ROUGH = 3e-3  # gradient of fits that are only compared
 _STEPS = 2  # of them at most, from a fit to nearly the same rows: the first is Newton's
-_CHEAP = 5000  # rows up to which they are compared all the same
+_CHEAP = 5000  # rows up to which they are always compared
 
 
 def choose_counts(
@@ -53,11 +53,11 @@ def choose_counts(
     likely = np.minimum(problem.by_class(mass * suspect), verdict.wrong)
     confident = confident_counts(evidence)
     rows_each = problem.design.n_samples / problem.design.n_parameters
-    if rows_each < _FEW:
+    if rows_each < _MIN_ROWS_EACH:
         return confident if rows_each >= 1 else likely
     if verdict.regime is Regime.CLEAN and verdict.bounds.max() < _PURE:
         return likely
-    is_sure = rows_each > _MANY and verdict.regime is not Regime.MISFIT
+    is_sure = rows_each > _AMPLE_ROWS_EACH and verdict.regime is not Regime.MISFIT
     is_even = verdict.regime in EVEN or not verdict.is_lopsided
     estimate = likely if is_even else verdict.wrong
     if is_sure and problem.design.n_samples > _CHEAP:
@@ -85,7 +85,7 @@ def held_out_errors(
     """
     problem, mass, metric, theta = evidence.problem, evidence.mass, evidence.metric, evidence.theta
     _, folds, thetas = evidence.held_out
-    start = fair_start(problem, theta)
+    start = start_without_leak(problem, theta)
     n_folds = len(thetas)
     if n_folds == 3:
 

@@ -1,4 +1,4 @@
-"""How many labels are wrong in each class, estimated without a single label known to be right."""
+"""How many labels are wrong in each class, estimated without any checked label."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from sorr.share.regions import share_bounds
 from sorr.share.robust import are_many, robust_fit
 from sorr.share.verdict import Regime, Verdict, confident_counts, judge
 
-__all__ = ["DROPS", "OutlierShare", "Regime", "estimate_outlier_share", "share_of"]
+__all__ = ["DROPS", "OutlierShare", "estimate_outlier_share", "share_of"]
 
 DROPS = ("auto", "estimate")
-_FEWEST = 8  # rows of a class, of which five are left when a fold is held out
+_MIN_ROWS = 8  # of a class; five are left when a fold is held out
 _WIDTH, _SLACK = 2 * 1.96, 0.01  # twice the usual width covers what the model gets wrong
-_MOST = 0.9  # of a class may be dropped: it must not vanish
-_ROUNDS = 3  # of trimming: the fit that follows goes on from there
-_NOISY = 0.1  # rates above, in all classes: trimming a wrong model again and again confirms it
+_MAX_DROPPED = 0.9  # of a class, so that it does not vanish
+_ROUNDS = 3  # of trimming; the fit that follows continues from there
+_NOISY = 0.1  # if rates in all classes are higher, trimming a wrong model only confirms it
 
 
 @dataclass(frozen=True, eq=False)
 class OutlierShare:
-    """How many rows are wrong among those labelled as each class, and how well that is known.
+    """How many rows are wrong among those labelled as each class, and how sure that is.
 
     Attributes
     ----------
@@ -43,30 +43,30 @@ class OutlierShare:
     count_ : ndarray of shape (n_classes,)
         The same as a number of rows, or mass if there are weights.
     interval_ : ndarray of shape (n_classes, 2)
-        An interval for `rate_`. If the linear model describes the rows it is that of the model,
-        twice as wide as its standard error asks for; otherwise it reaches from zero to
-        `upper_bound_`, since overlap and wrong labels look alike.
+        An interval for `rate_`. If the linear model fits, it is the interval of the model, made
+        twice as wide as its standard error suggests. Otherwise it goes from zero to
+        `upper_bound_`, because overlap and wrong labels look alike.
     upper_bound_ : ndarray of shape (n_classes,)
-        What `rate_` is at most, whatever the model, with 95 % confidence: provided that labels go
-        wrong at a rate that depends on the true class alone.
+        An upper bound for `rate_` in any model, with 95 % confidence, if labels go wrong at a
+        rate that depends only on the true class.
     flip_rate_ : ndarray of shape (n_classes, n_classes)
         The share of each true class (rows) that is labelled as each class (columns).
     regime_ : Regime
-        What kind of wrong labels were found; ``regime_.sentence`` says it in words.
+        The kind of wrong labels that were found. ``regime_.sentence`` says it in words.
     drop_ : ndarray of shape (n_classes,)
-        How many rows of each class a trimmed fit should drop: whole numbers, or mass where the
-        weights are no whole numbers. Unless asked for, it is not `count_`: wrong rows that cannot
-        be told from right ones are better kept, and where there are few rows for each column,
-        others are better dropped. Never more than a model that has not seen them gets wrong.
+        How many rows of each class a trimmed fit should drop: whole numbers, or mass if the
+        weights are not whole numbers. With ``drop="auto"`` it differs from `count_`: wrong rows
+        that look like right ones are better kept, and with few rows per column others are better
+        dropped. It never exceeds the rows that a model gets wrong without having seen them.
     theta_ : ndarray of shape (n_parameters,) or (n_parameters, n_classes)
-        Where that fit should start: coefficients, then the intercept.
+        The start of that fit: coefficients, then the intercept.
     score_ : ndarray of shape (n_samples,)
-        How suspect each row is: the larger, the more.
+        How suspect each row is. Larger is more suspect.
     flip_posterior_ : ndarray of shape (n_samples,)
-        The probability that each label is wrong, by the model of how labels go wrong: where the
-        regime is symmetric or asymmetric, else NaN. Few rows for each column make it too sure.
+        The probability that each label is wrong, if the regime is symmetric or asymmetric; else
+        NaN. With few rows per column it is too high or too low.
     leverage_ : ndarray of bool of shape (n_samples,)
-        Rows that lie far from all others and contradict them. They are counted as wrong.
+        Rows far from all others that contradict them. They count as wrong.
     """
 
     classes_: npt.NDArray[Any]
@@ -84,13 +84,13 @@ class OutlierShare:
 
     @property
     def sentence(self) -> str:
-        """What was found, in words."""
+        """The result in words."""
         if self.regime_ is Regime.TOO_FEW_ROWS:
             return f"{self.regime_.sentence[0].upper()}{self.regime_.sentence[1:]}."
         lines = [
-            f"{label}: too few rows to tell"
+            f"{label}: too few rows"
             if (low, high) == (0.0, 1.0)
-            else f"{label}: {rate:.1%} of the rows with this label ({count:.0f}) seem wrong, "
+            else f"{label}: {rate:.1%} of the rows with this label ({count:.0f}) look wrong, "
             f"between {low:.1%} and {high:.1%}"
             for label, rate, count, (low, high) in zip(
                 self.classes_.tolist(), self.rate_, self.count_, self.interval_, strict=True
@@ -100,19 +100,19 @@ class OutlierShare:
         text += "; ".join(lines) + ". "
         if self.regime_ is Regime.MISFIT:
             text += (
-                "The upper ends hold for any model, if labels go wrong by class and not by "
-                "feature; no lower end above zero does."
+                "The upper limits hold for any model, if labels go wrong by class and not by "
+                "feature. There is no lower limit above zero."
             )
         else:
             text += (
-                "This holds if a linear model describes the rows; whatever the model, at most "
+                "This holds if a linear model fits. In any model, at most "
                 + ", ".join(f"{bound:.1%}" for bound in self.upper_bound_)
                 + " are wrong, if labels go wrong by class and not by feature."
             )
         if self.leverage_.any():
             text += (
-                f" {int(self.leverage_.sum())} rows lie far from all others and contradict them; "
-                "they are counted as wrong."
+                f" {int(self.leverage_.sum())} rows are far from all others and contradict them; "
+                "they count as wrong."
             )
         return text
 
@@ -130,12 +130,11 @@ def estimate_outlier_share(
 ) -> OutlierShare:
     r"""Estimate the share of wrong rows in each class.
 
-    Leverage outliers are found first. Of the other rows, scores by fits that have not seen them
-    show where the share of a label levels off although the class is certain: what is left is the
-    rate of wrong labels. Of several classes and many rows, at least 5000 and five for each
-    parameter, the scores are those of one robust fit to all rows, by the top-k multi-label loss. A
-    small tree then looks for regions where a label is rarer than that rate, which would prove the
-    model wrong.
+    Leverage outliers are found first. The other rows get scores from fits that have not seen
+    them. Where the class is certain and some labels still contradict it, their share is the rate
+    of wrong labels. With several classes and many rows (at least 5000, and five per parameter),
+    the scores come from one robust fit to all rows, with the top-k multi-label loss. A small tree
+    then looks for regions where a label is rarer than that rate, which would prove the model wrong.
 
     Parameters
     ----------
@@ -150,12 +149,12 @@ def estimate_outlier_share(
     sample_weight : array-like of shape (n_samples,), optional
         The mass of each row: a row of weight two is two copies of it.
     drop : {"auto", "estimate"}, default="auto"
-        What `drop_` is to be: as many rows as it takes to predict well, or as many as seem wrong,
-        which is the longer and better list of suspects, and found sooner.
+        How many rows `drop_` counts: as many as predictions need, or as many as look wrong. The
+        latter is a longer and better list of suspects, and faster.
     random_state : int, RandomState, Generator or None, default=None
-        Draws folds and samples: the same seed gives the same answer.
+        Seed for everything random. The same seed gives the same result.
     n_jobs : int or None, default=None
-        How many threads fit the folds. The answer does not depend on it.
+        Number of threads for the folds. The result does not depend on it.
 
     Returns
     -------
@@ -163,8 +162,8 @@ def estimate_outlier_share(
 
     Notes
     -----
-    Wrong labels show only where a class is certain. Where classes overlap everywhere, or the
-    model is wrong, there is no lower bound on their number: then ``regime_`` says so and the
+    Wrong labels are visible only where a class is certain. If classes overlap everywhere, or the
+    model is wrong, there is no lower bound on their number. Then ``regime_`` says so, and the
     interval begins at zero.
 
     Examples
@@ -198,13 +197,13 @@ def share_of(
     random_state: Any,
     n_jobs: int | None,
 ) -> OutlierShare:
-    """Return the same for rows that were checked before."""
+    """Return the same for rows that are already checked."""
     C, rng = as_inverse_ridge(C), np.random.default_rng(as_seed(random_state))
     mass = np.ones(len(index)) if weight is None else weight
     sizes = np.bincount(index[mass > 0], minlength=len(classes))
     rows, frame = standardise(X, fit_intercept)
     problem = AverageLoss(rows, index, len(classes), 1 / (C * frame.scale**2), fit_intercept)
-    if np.sort(sizes)[-2] < _FEWEST:
+    if np.sort(sizes)[-2] < _MIN_ROWS:
         theta = problem.fit(mass, problem.metric(None, rng))
         found = _nothing(problem, theta, classes)
     else:
@@ -229,7 +228,7 @@ def _assemble(
     drop: str,
     n_jobs: int | None,
 ) -> OutlierShare:
-    """Return the answer: shares of what is labelled, the rows to drop, and their ranking."""
+    """Return the result: shares of wrong labels, the rows to drop, and their ranking."""
     problem, K = evidence.problem, len(classes)
     given, far = problem.by_class(mass), problem.by_class(mass * evidence.leverage)
     near = evidence.label_mass
@@ -238,7 +237,7 @@ def _assemble(
         return np.asarray((far + near * share) / np.maximum(given, 1e-300))
 
     upper = share_bounds(verdict.bounds, near)
-    tiny = sizes < _FEWEST
+    tiny = sizes < _MIN_ROWS
     upper = np.where(tiny, 1.0, upper)
     share = np.where(tiny, 0.0, np.minimum(verdict.wrong / np.maximum(near, 1e-300), upper))
     if verdict.regime is Regime.MISFIT:
@@ -249,7 +248,7 @@ def _assemble(
         high = np.where(tiny, 1.0, high)
     is_estimate = drop == "estimate"
     counts = near * share if is_estimate else choose_counts(evidence, verdict, n_jobs)
-    counts = np.minimum(np.where(tiny, 0.0, counts), _MOST * near)
+    counts = np.minimum(np.where(tiny, 0.0, counts), _MAX_DROPPED * near)
     whole = bool(np.all(mass % 1 == 0))
     counts = np.round(counts) if whole else counts
     trimmed = _trim(evidence, verdict, counts)

@@ -1,4 +1,4 @@
-"""What is looked at before anything is concluded: a plain fit, and scores it did not see."""
+"""The evidence about wrong labels: a plain fit, and scores of rows that were held out."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Evidence(NamedTuple):
 
     @property
     def label_mass(self) -> npt.NDArray[np.float64]:
-        """The mass labelled as each class, leverage outliers left out."""
+        """The mass labelled as each class, without leverage outliers."""
         return self.problem.by_class(self.mass)
 
 

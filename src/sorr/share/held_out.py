@@ -12,10 +12,10 @@ from joblib import Parallel, delayed
 from sorr._typing import FloatArray
 from sorr.share.average import AverageLoss, Metric
 
-__all__ = ["HeldOut", "assign_folds", "fair_start", "hold_out", "over_folds"]
+__all__ = ["HeldOut", "hold_out", "over_folds", "start_without_leak"]
 
-_MANY = 100  # rows for each parameter from which on two folds do
-_FEW = 20  # rows for each parameter below which a fit knows each label
+_ROWS_FOR_TWO_FOLDS = 100  # for each parameter; with fewer there are three
+_ROWS_FOR_WARM_START = 20  # for each parameter; with fewer a fit knows each label
 _Result = TypeVar("_Result")
 
 
@@ -48,16 +48,15 @@ def hold_out(
 ) -> HeldOut:
     """Return the raw prediction of each row by a fit to the other folds.
 
-    Scores of the rows that were fitted are too good to be true: a likelihood of them finds no
-    wrong labels where there are few rows for each parameter. Fits start from theta, which is that
-    of all rows, unless rows are so few that it could fit any of their labels: then it might be a
-    minimum for the other folds as well, and nothing would be held out. There are three folds, or
-    two where there are many rows.
+    Scores of fitted rows are too good: with few rows per parameter, they show no wrong labels.
+    Fits start at theta, the fit to all rows, unless there are so few rows that it could fit any
+    labels. Then it might be a minimum for the other folds too, and nothing would be held out.
+    There are three folds, or two if there are many rows.
     """
     n = problem.design.n_samples
-    n_folds = 2 if n > _MANY * int(np.prod(problem.shape)) else 3
+    n_folds = 2 if n > _ROWS_FOR_TWO_FOLDS * int(np.prod(problem.shape)) else 3
     folds = assign_folds(problem.index, n_folds, rng)
-    start = fair_start(problem, theta)
+    start = start_without_leak(problem, theta)
 
     def fit(fold: int) -> FloatArray:
         rows = np.flatnonzero(folds != fold)
@@ -71,16 +70,16 @@ def hold_out(
     return HeldOut(scores, folds, thetas)
 
 
-def fair_start(problem: AverageLoss, theta: FloatArray) -> FloatArray | None:
-    """Return where a fit to some of the rows may start without a hint at the others."""
-    few = problem.design.n_samples < _FEW * problem.design.n_parameters
+def start_without_leak(problem: AverageLoss, theta: FloatArray) -> FloatArray | None:
+    """Return where a fit to some rows may start without knowing the labels of the others."""
+    few = problem.design.n_samples < _ROWS_FOR_WARM_START * problem.design.n_parameters
     return None if few else theta
 
 
 def over_folds(
     function: Callable[[int], _Result], n_folds: int, n_jobs: int | None
 ) -> list[_Result]:
-    """Return the results for each fold, found by several threads if so many are asked for."""
+    """Return the result for each fold, computed by several threads if asked for."""
     if n_jobs in (None, 1):
         return [function(fold) for fold in range(n_folds)]
     return list(Parallel(n_jobs=n_jobs, prefer="threads")(map(delayed(function), range(n_folds))))

@@ -11,7 +11,7 @@ from sorr._typing import FloatArray
 from sorr.share.saturation import Saturation
 from sorr.share.transition import Transition
 
-__all__ = ["share_errors", "true_mass", "wrong_mass"]
+__all__ = ["share_errors"]
 
 
 def true_mass(matrix: FloatArray, label_mass: FloatArray) -> npt.NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Rows that lie far from all others and speak against what those say: leverage outliers."""
+"""Leverage outliers: rows far from all others that contradict them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from scipy import sparse
 from sorr._typing import FloatArray
 from sorr.share.average import AverageLoss, probabilities
 
-__all__ = ["centre_and_spread", "find_leverage", "row_sizes"]
+__all__ = ["centre_and_spread", "find_leverage"]
 
 _SAMPLE = 2000  # rows that medians are taken of
 _FAR = 3.0  # robust standard deviations above the median size of a row
 _SURE = 0.02  # times the probability by chance: labels below it are taken to be wrong
-_MOST = 0.45  # share of far rows above which nobody is an outlier
+_MAX_FAR = 0.45  # share of far rows, above which none is an outlier
 _NORMAL = 1.4826  # from the median absolute deviation to the standard deviation of a normal
 _TAIL = 1.2816  # 80 % of |x| lie below, for a standard normal
 _ROUNDING = 8  # units in the last place of the centre: equal numbers differ by no more
@@ -40,7 +40,7 @@ def find_leverage(
     spread = _NORMAL * np.median(np.abs(sizes - middle))
     far = (sizes > middle + _FAR * spread) & (mass > 0)
     near = np.flatnonzero(~far & (mass > 0))
-    if not far.any() or far.mean() > _MOST or spread == 0:
+    if not far.any() or far.mean() > _MAX_FAR or spread == 0:
         return nobody, None
     present = np.bincount(problem.index[near], minlength=problem.n_classes)
     if present.min() < 2:

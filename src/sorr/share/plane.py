@@ -1,4 +1,4 @@
-"""A plane through the rows that agree, and how far each row is off it, as if never fitted to it."""
+"""A plane through the rows that agree, and residuals as if each row had not been fitted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Plane", "Rows", "first_plane"]
 
 _SAMPLE = 5000  # rows that the first plane is found on, or more if there are many columns
 _ROWS_EACH = 20  # of them for each column
-_MOST = 0.45  # of the rows may be wrong in the first plane
+_MAX_WRONG = 0.45  # share of the rows that may be wrong in the first plane
 _WIDE = 1000  # columns from which on no matrix of their products is formed
 _BLOCK = 1 << 18  # entries of X that are worked on at a time
 _FITTED = 0.95  # of the variance of a residual at most is lost to the fit
@@ -33,7 +33,7 @@ class Plane(NamedTuple):
     residuals: FloatArray
     """Of the variance that rows which belong have, had none of them been fitted."""
     leverage: FloatArray
-    """How much each row could move the plane: from 0 on, above 1 for some that were left out."""
+    """How much each row could move the plane: from 0 on, above 1 for some that were dropped."""
     stretch: float
     """The logarithm of how much wider the predictions of rows are than the residuals."""
 
@@ -148,7 +148,7 @@ class Rows:
             yield rows, block
 
 
-def first_plane(rows: Rows, rng: np.random.Generator, most: float = _MOST) -> FloatArray:
+def first_plane(rows: Rows, rng: np.random.Generator, most: float = _MAX_WRONG) -> FloatArray:
     """Return least trimmed squares, on a sample of many rows: a share of `most` may be wrong."""
     n, p = len(rows.y), rows.n_parameters
     picked: Any = slice(None)
@@ -157,12 +157,12 @@ def first_plane(rows: Rows, rng: np.random.Generator, most: float = _MOST) -> Fl
     mass = rows.mass[picked]
     is_counted = bool(np.all(mass == 1))
     total = float(mass.sum())
-    left_out = max(0.0, min(most * total, (total - p * total / len(mass)) / 2))
+    dropped = max(0.0, min(most * total, (total - p * total / len(mass)) / 2))
     objective = RankedRangeObjective(
         rows.X[picked],
         rows.y[picked],
         "squared",
-        m=int(left_out) if is_counted else Mass(left_out),
+        m=int(dropped) if is_counted else Mass(dropped),
         C=rows.C,
         sample_weight=None if is_counted else mass,
         fit_intercept=rows.intercept,

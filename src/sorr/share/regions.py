@@ -22,7 +22,7 @@ from sorr.share.average import AverageLoss
 __all__ = ["Region", "excess", "rate_bounds", "regions_of", "share_bounds", "tree_scores"]
 
 _SIZES = (0.05, 0.1, 0.2, 0.3)  # of the regions, as shares of the rows
-_ROWS, _MORE_ROWS, _FEW = 1000, 2000, 6  # rows of the tree; the more, up to so many features
+_ROWS, _MORE_ROWS, _FEW_FEATURES = 1000, 2000, 6  # of the tree; more rows if features are few
 _FEATURES, _DEPTH, _LEAF = 6, 6, 10  # of the tree
 _ONE_SIDED, _SLACK = 1.64, 0.005  # a 95 % bound, and a little for the choice of the best region
 
@@ -100,7 +100,7 @@ def tree_scores(
     with the labels.
     """
     rows = np.flatnonzero(mass > 0)
-    limit = _MORE_ROWS if problem.design.n_features <= _FEW else _ROWS
+    limit = _MORE_ROWS if problem.design.n_features <= _FEW_FEATURES else _ROWS
     rows = rng.permutation(rows)[:limit]
     features = _best_features(problem.take(rows))
     X = problem.design.X[rows][:, features]

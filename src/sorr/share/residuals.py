@@ -1,4 +1,4 @@
-"""How many targets of a regression are outliers, estimated from residuals of a robust plane."""
+"""How many targets of a regression are outliers, estimated from the residuals of a robust fit."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sorr.share.tails import Tails, fit_tails
 
 __all__ = ["ResidualRegime", "ResidualShare", "residual_share_of"]
 
-_FEWEST, _ROWS_EACH = 10, 2.5  # rows, in all and for each column, to tell anything
-_MANY = 20_000  # rows above which the plane is found on a sample
+_MIN_ROWS, _ROWS_EACH = 10, 2.5  # in all, and for each column
+_MAX_ROWS = 20_000  # with more rows, the plane is found on a sample
 _AMPLE = 30  # rows for each column, with which a robust plane cannot confirm itself
 _SCARCE = 12  # rows for each column, with fewer of which its residuals say little
 _DOUBTFUL = 0.25  # share of outliers from which on it might have, with fewer
@@ -35,23 +35,21 @@ _EXACT = 1e-9  # of the spread of targets: residuals below are as good as zero
 
 
 class ResidualRegime(Enum):
-    """What kind of residuals were found, with a sentence for people."""
+    """The kind of residuals that were found, each with a sentence."""
 
     CLEAN = "no target is further off than chance explains"
-    HEAVY_TAILED = (
-        "residuals have heavy tails, and hardly a target is further off than these explain"
-    )
+    HEAVY_TAILED = "residuals have heavy tails, which explain almost all targets that are far off"
     OUTLIERS = "some targets are further off than the residuals of the others explain"
     UNCERTAIN = (
-        "some targets are far off, but the rows are too few, or their tails too heavy, to be sure "
-        "that these are outliers"
+        "some targets are far off, but there are too few rows, or their tails are too heavy, to be "
+        "sure that they are outliers"
     )
     TOO_MANY = (
-        "too many targets disagree with the best plane: a linear model does not describe these "
-        "rows, or they are of two kinds, so none are dropped"
+        "too many targets disagree with the best linear model: it does not fit, or there are two "
+        "kinds of rows, so none are dropped"
     )
     TOO_FEW_ROWS = (
-        "there are too few rows for so many columns to tell outliers, so none are dropped"
+        "there are too few rows for so many columns to find outliers, so none are dropped"
     )
 
     @property
@@ -62,7 +60,7 @@ class ResidualRegime(Enum):
 
 @dataclass(frozen=True, eq=False)
 class ResidualShare:
-    """How many targets are outliers, and how well that is known.
+    """How many targets are outliers, and how sure that is.
 
     Attributes
     ----------
@@ -71,24 +69,24 @@ class ResidualShare:
     count_ : float
         The same as a number of rows, or mass if there are weights.
     interval_ : ndarray of shape (2,)
-        An interval for `rate_`: 95 % if residuals are a bell and outliers, and a little wider,
-        since no bell is exact. Where rows are few for each column, it reaches up to what another
-        plane would leave out, if there is one that does not fit the rows much better.
+        An interval for `rate_`: a little wider than 95 %, because the model of residuals is not
+        exact. With few rows per column, it includes what another plane would drop, if that one
+        does not fit the rows much better.
     scale_ : float
         The typical residual: the standard deviation of a normal bell with the same median size.
     cutoff_ : ndarray of shape (2,)
-        How far below the plane and above it a target is more likely an outlier than not. They
-        differ where errors are skewed, and are infinite where no target is.
+        The distances below and above the plane from which a target is more likely an outlier than
+        not. They differ if errors are skewed, and are infinite if there are no outliers.
     regime_ : ResidualRegime
-        What kind of residuals were found; ``regime_.sentence`` says it in words.
+        The kind of residuals that were found. ``regime_.sentence`` says it in words.
     drop_ : int or float
         How many rows a trimmed fit should drop: those beyond `cutoff_`. A whole number, or mass
-        where the weights are no whole numbers.
+        if the weights are not whole numbers.
     theta_ : ndarray of shape (n_parameters,)
-        Where that fit should start: coefficients, then the intercept.
+        The start of that fit: coefficients, then the intercept.
     score_ : ndarray of shape (n_samples,)
-        How suspect each row is: the size of its residual in typical ones, of its sign if errors
-        are skewed. A row counts as if it had not been fitted.
+        How suspect each row is: its absolute residual over the typical one (of the same sign, if
+        errors are skewed), as if the row had not been fitted.
     probability_ : ndarray of shape (n_samples,)
         The probability that each row is an outlier, by the same model.
     leverage_ : ndarray of bool of shape (n_samples,)
@@ -109,7 +107,7 @@ class ResidualShare:
 
     @property
     def sentence(self) -> str:
-        """What was found, in words."""
+        """The result in words."""
         text = f"{self.regime_.sentence[0].upper()}{self.regime_.sentence[1:]}."
         if self.regime_ is ResidualRegime.TOO_FEW_ROWS:
             return text
@@ -121,7 +119,7 @@ class ResidualShare:
         if self.drop_:
             text += f" {self.drop_:.0f} rows are dropped, whose targets are {self._beyond()}."
         if self.leverage_.any():
-            text += f" {int(self.leverage_.sum())} of them lie far from all other rows."
+            text += f" {int(self.leverage_.sum())} of them are far from all other rows."
         return text
 
     def _beyond(self) -> str:
@@ -142,7 +140,7 @@ def residual_share_of(
     weight: FloatArray | None,
     random_state: Any,
 ) -> ResidualShare:
-    """Return the share of outliers, for rows that were checked before.
+    """Return the share of outliers, for rows that are already checked.
 
     Parameters
     ----------
@@ -154,7 +152,7 @@ def residual_share_of(
     weight : ndarray of shape (n_samples,), optional
         The mass of each row, above zero.
     random_state : int, RandomState, Generator or None
-        Draws samples and starting points: the same seed gives the same answer.
+        Seed for everything random. The same seed gives the same result.
     """
     rng = np.random.default_rng(as_seed(random_state))
     given = np.ones(len(y)) if weight is None else weight
@@ -163,7 +161,7 @@ def residual_share_of(
     y = np.clip(y.astype(np.float64, copy=False), -_ABSURD, _ABSURD)
     rows = Rows(X, y, mass, as_inverse_ridge(C), fit_intercept)
     each = _AMPLE if rows.is_wide else _ROWS_EACH
-    is_few = mass.sum() < max(_FEWEST, each * rows.n_parameters)
+    is_few = mass.sum() < max(_MIN_ROWS, each * rows.n_parameters)
     found = _plain(rows, rng) if is_few else _search(rows, rng)
     regime = ResidualRegime.TOO_FEW_ROWS if is_few else _regime(found.tails)
     return _assemble(found, regime, given, whole)
@@ -212,7 +210,7 @@ def _search(rows: Rows, rng: np.random.Generator) -> _Found:
     comes of a plain start.
     """
     n = len(rows.y)
-    size = max(_MANY, 10 * rows.n_parameters)
+    size = max(_MAX_ROWS, 10 * rows.n_parameters)
     part = rows if n <= size else rows.take(np.sort(rng.choice(n, size, replace=False)))
     floor = _floor(part.y)
     theta = first_plane(part, rng)

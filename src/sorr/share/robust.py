@@ -29,7 +29,7 @@ _STEEP = 4.0  # from scores of a margin of one to those of a softmax, roughly
 
 
 def are_many(n_samples: int, n_classes: int, n_parameters: int) -> bool:
-    """Tell whether there are several classes, and rows enough for a fit that holds out none."""
+    """Tell whether there are several classes, and enough rows for a fit without held-out rows."""
     return n_classes > 2 and n_samples >= max(_ROWS, _ROWS_EACH * n_parameters)
 
 

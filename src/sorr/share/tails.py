@@ -23,7 +23,7 @@ from scipy.special import gammaincc, ndtri, stdtr
 
 from sorr._typing import FloatArray
 
-__all__ = ["Side", "Tails", "fit_tails"]
+__all__ = ["Tails", "fit_tails"]
 
 _DEGREES = (1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, np.inf)  # of Student's distributions
 _POWERS = (1.0, 1.4)  # of exp(-u^power): Laplace, and halfway to the normal
@@ -35,7 +35,7 @@ _SHARES = np.sin(np.linspace(0.0, np.pi / 4, 81)) ** 2  # even by Jeffreys' rule
 _WIDTHS = np.geomspace(0.25, 1.5, 28)  # of a bell, in those that have the median of all sizes
 _BELIEVED = 5000.0  # rows: no bell is exact, and more of them would only say so
 _SURE = 0.025  # in each tail of an interval
-_FEWEST = 8  # rows of one sign, to look at them alone
+_MIN_ROWS = 8  # of one sign, to treat them separately
 _LOPSIDED = 3.0  # what the evidence gains where the two signs are told apart
 _UNEVEN = 5.0  # ratio of the median sizes of both signs, above which one has another kind of rows
 _NEGLIGIBLE = 1e-4  # weight of an explanation
@@ -126,7 +126,7 @@ def fit_tails(residuals: FloatArray, mass: FloatArray, floor: float) -> Tails:
     unit = trust * float(mass @ places)
     is_below = residuals < 0
     parts = [np.flatnonzero(is_below), np.flatnonzero(~is_below)]
-    if min(mass[rows].sum() for rows in parts) >= _FEWEST:
+    if min(mass[rows].sum() for rows in parts) >= _MIN_ROWS:
         below, above = (_explain(sizes[rows], mass[rows], trust, floor) for rows in parts)
         is_skewed = below.evidence + above.evidence > whole.evidence + _LOPSIDED
         if is_skewed and 1 / _UNEVEN < below.unit / above.unit < _UNEVEN:

@@ -18,7 +18,7 @@ from sorr.share.average import probabilities
 
 __all__ = ["Transition", "fit_transition"]
 
-_FEW = 1e-3  # pseudo-count of every rate
+_PSEUDO_COUNT = 1e-3  # of every rate
 _FREE, _STEPS = 12, 40  # of the EM algorithm: with all rates free, and after that at most
 _GAIN = 5e-6  # of the log likelihood by row, below which it stops
 _START = 0.1  # the rate to start from
@@ -144,7 +144,7 @@ def _rates(flow: FloatArray, apart: npt.NDArray[np.bool_]) -> FloatArray:
     common = ~apart
     np.fill_diagonal(common, False)
     T = np.where(common, _common_rate(flow, common), 0.0)
-    own = np.where(common, 0.0, flow + _FEW)
+    own = np.where(common, 0.0, flow + _PSEUDO_COUNT)
     T += own * ((1 - T.sum(axis=1, keepdims=True)) / own.sum(axis=1, keepdims=True))
     return np.asarray(T)
 

@@ -1,4 +1,4 @@
-"""From evidence to a verdict: at which rates labels go wrong, and whether to believe it."""
+"""From evidence to a verdict: the rates at which labels go wrong, and how reliable they are."""
 
 from __future__ import annotations
 
@@ -18,29 +18,28 @@ from sorr.share.transition import Transition, fit_transition
 __all__ = ["EVEN", "Regime", "Verdict", "confident_counts", "judge"]
 
 _LIKELIHOOD_RATIO = 2.7  # twice the gain of free rates: 90 % of chi-squared with one degree
-_VAGUE = 0.15  # standard error of a rate above which the two cannot be told apart
+_VAGUE = 0.15  # standard error of a rate, above which the two cannot be distinguished
 _MISFIT = 2.0  # standard errors by which a rate may exceed what a region allows
-_HIGHEST = 0.40  # a rate above is more likely to be a wrong model
+_HIGHEST = 0.40  # a higher rate is more likely caused by a wrong model
 _NEGLIGIBLE = 0.02  # a rate that need not be tested
 _ONE_SIDED = 1.64
-_LOPSIDED = 2.0  # ratio of the rates of two classes from which on they are treated apart
+_LOPSIDED = 2.0  # ratio of the rates of two classes, from which they are treated separately
 
 
 class Regime(Enum):
-    """What kind of wrong labels were found, with a sentence for people."""
+    """The kind of wrong labels that were found, each with a sentence."""
 
     CLEAN = "no wrong labels were found beyond what chance explains"
     SYMMETRIC = "labels go wrong at about the same rate in all classes"
     ASYMMETRIC = "labels of some classes go wrong more often than those of others"
-    MISFIT = (
-        "a linear model does not describe these rows: wrong labels cannot be told from rows that "
-        "no linear model explains, and the estimate counts both"
-    )
+    MISFIT = "the linear model does not fit; the estimate counts wrong labels and misfit together"
     UNCERTAIN = (
-        "wrong labels cannot be told from chance: the classes overlap too much, or the rows are "
-        "too few"
+        "wrong labels cannot be distinguished from chance: the classes overlap too much, or there "
+        "are too few rows"
     )
-    TOO_FEW_ROWS = "there are too few rows to tell wrong labels from chance, so none are dropped"
+    TOO_FEW_ROWS = (
+        "there are too few rows to distinguish wrong labels from chance, so none are dropped"
+    )
 
     @property
     def sentence(self) -> str:
@@ -52,7 +51,7 @@ EVEN = frozenset({Regime.CLEAN, Regime.SYMMETRIC, Regime.UNCERTAIN})
 
 
 class Verdict(NamedTuple):
-    """The rates at which labels go wrong, and what they are worth."""
+    """The rates at which labels go wrong, and how reliable they are."""
 
     regime: Regime
     noise: Saturation | Transition
@@ -60,13 +59,13 @@ class Verdict(NamedTuple):
     spread: FloatArray
     """The covariance of the two rates, none of them tied; of more classes, standard errors."""
     wrong: npt.NDArray[np.float64]
-    """The mass of wrong rows among those labelled as each class, leverage outliers left out."""
+    """The mass of wrong rows among those labelled as each class, without leverage outliers."""
     bounds: npt.NDArray[np.float64]
-    """What the rate of each true class is at most, in any model."""
+    """An upper bound for the rate of each true class, in any model."""
 
     @property
     def is_lopsided(self) -> bool:
-        """Whether rates differ by so much that it matters, and not just beyond chance."""
+        """Whether rates differ so much that it matters."""
         if isinstance(self.noise, Transition):
             return bool(self.noise.apart.any())
         return bool(self.noise.rates.max() > _LOPSIDED * self.noise.rates.min())
@@ -114,7 +113,7 @@ def _regime(
 
 
 def confident_counts(evidence: Evidence) -> npt.NDArray[np.float64]:
-    """Return the mass of rows that score as another class like its own rows do on average.
+    """Return the mass of rows that score for another class as high as its own rows on average.
 
     These are the counts of confident learning (Northcutt, Jiang, Chuang, "Confident learning:
     estimating uncertainty in dataset labels", 2021). They need no model of the noise, and are
