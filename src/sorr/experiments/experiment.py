@@ -12,18 +12,6 @@ from typing import Any, NamedTuple
 from sorr._checks import suggest
 from sorr.experiments.rows import Row
 
-__all__ = [
-    "EXPERIMENTS",
-    "PROTOCOLS",
-    "Cell",
-    "Experiment",
-    "Measured",
-    "Plan",
-    "Task",
-    "get_experiment",
-    "seed_of",
-]
-
 PROTOCOLS = ("paper", "ours")
 
 

@@ -7,18 +7,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = [
-    "AGGREGATES",
-    "AGGREGATE_SETTINGS",
-    "AVERAGE_PRECISION",
-    "MNIST",
-    "MNIST_SETTINGS",
-    "MULTILABEL",
-    "MULTILABEL_SETTINGS",
-    "LoopSetting",
-    "Printed",
-]
-
 Pair = tuple[float, float]
 Printed = tuple[Pair, ...]
 

@@ -12,8 +12,6 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, BinaryIO
 
-__all__ = ["KEY", "RefusedError", "Row", "RowFile", "exclusive", "group_rows"]
-
 Row = dict[str, Any]
 
 KEY = ("protocol", "dataset", "model", "setting", "split")

@@ -20,8 +20,6 @@ from sorr._typing import Report
 from sorr.experiments.experiment import Cell, Experiment, Plan, Task
 from sorr.experiments.rows import KEY, RefusedError, Row, RowFile, exclusive
 
-__all__ = ["draw", "row_file", "run"]
-
 _PACKAGES = ("numpy", "scipy", "scikit-learn")
 
 

@@ -22,23 +22,6 @@ from sorr.experiments.rows import Row
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "MISSED",
-    "QUICK",
-    "Line",
-    "Table",
-    "fill_page",
-    "format_count",
-    "format_gain",
-    "format_mean",
-    "format_notes",
-    "format_table",
-    "read_notes",
-    "read_text",
-    "write_csv",
-    "write_figure",
-]
-
 MISSED = "†"
 """Marks a printed number that ours does not reach."""
 QUICK = "A quick run: too small to draw conclusions."

@@ -41,16 +41,6 @@ from sorr.experiments.paper.released import draw_split, run_aggregate_loop
 from sorr.experiments.published import AGGREGATE_SETTINGS, LoopSetting
 from sorr.solvers import Status
 
-__all__ = [
-    "CONFIRMED",
-    "TUNED",
-    "Parts",
-    "measure_ours",
-    "measure_paper",
-    "parts_of",
-    "released_error",
-]
-
 _C = (1.0, 10.0, 1e2, 1e3, 1e4, 1e5)
 _K = (1, *(round(0.1 * i, 1) for i in range(1, 10)), None)
 _M: tuple[int | float, ...] = (

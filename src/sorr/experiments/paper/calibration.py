@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["EXPERIMENT"]
-
 PAIRS = (
     Thresholds(upper=math.inf, lower=0.0),
     Thresholds(upper=math.inf, lower=0.4),

@@ -24,27 +24,6 @@ from sorr.experiments.paper.released import DigitsResult, Part, run_digits_loop,
 from sorr.experiments.published import MNIST_SETTINGS, LoopSetting
 from sorr.metrics import class_wise_error, topk_accuracy
 
-__all__ = [
-    "EFFORTS",
-    "MEASURES",
-    "MODELS",
-    "ORACLE",
-    "OUR_MODELS",
-    "PEER",
-    "RANKED",
-    "SMALL",
-    "TOPS",
-    "TRIMMED",
-    "C",
-    "Digits",
-    "Images",
-    "measure_ours",
-    "measure_paper",
-    "noise_of",
-    "noisy_digits",
-    "setting_of",
-]
-
 SMALL = "digits"
 """The name of scikit-learn's 1,797 digits of 8 x 8 pixels, which need no file."""
 _N_SMALL_TEST = 500

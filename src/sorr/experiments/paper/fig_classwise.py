@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["EXPERIMENT"]
-
 Record = dict[str, Any]
 _DIGITS = tuple(range(10))
 _CLAIMED = (2, 3, 5)  # the digits of which the paper says that they gain most

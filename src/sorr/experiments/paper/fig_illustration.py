@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["EXPERIMENT"]
-
 REGULAR = (3.0, 2.6, 2.2, 1.2, 0.6, 0.5, 0.4, 0.3, 0.2)
 """The regular values. The outlier is one more."""
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["EXPERIMENT"]
-
 _N, _WRONG, _K = 80, 8, 52  # rows, wrong labels, and the rank down to which losses count
 _DATASET, _RANKED = "two clouds", "ranked range"
 _RANKS: dict[str, tuple[int, int | None]] = {

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["EXPERIMENT"]
-
 _DATA = ("monk", "australian", "phoneme", "splice")
 _LOSSES = ("logistic", "hinge")
 _SHARES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # of k

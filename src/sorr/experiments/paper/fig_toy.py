@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-__all__ = ["EXPERIMENT", "OUTLIERS"]
-
 CASES = (2, 3, 4, 5, 10, 20)
 """The numbers of outliers in the appendix. As many losses are left out."""
 

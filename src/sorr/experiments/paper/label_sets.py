@@ -29,18 +29,6 @@ from sorr.metrics import average_precision, topk_multilabel_accuracy
 from sorr.objectives import RankedRangeObjective
 from sorr.solvers import trim
 
-__all__ = [
-    "PEER",
-    "SCORERS",
-    "SUM",
-    "SYNTHETIC",
-    "Contest",
-    "Split",
-    "measure_ours",
-    "measure_paper",
-    "our_split",
-]
-
 SYNTHETIC = "synthetic"
 """The name of a small generated set, for quick runs."""
 

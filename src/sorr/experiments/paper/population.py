@@ -18,8 +18,6 @@ from sorr._typing import FloatArray
 from sorr.losses import get_loss
 from sorr.ranked import Mass, Thresholds, thresholds, truncate
 
-__all__ = ["LOSSES", "Population", "point_minimum", "population_minimum", "scaled_loss"]
-
 LOSSES = ("logistic", "hinge")
 """The losses of the paper, convex and decreasing at zero."""
 

@@ -17,16 +17,6 @@ from sorr._typing import BoolArray, FloatArray, IntArray
 from sorr.experiments.published import LoopSetting
 from sorr.losses import Loss, get_loss
 
-__all__ = [
-    "DigitsResult",
-    "Part",
-    "draw_split",
-    "run_aggregate_loop",
-    "run_digits_loop",
-    "run_label_set_loop",
-    "run_svm_loop",
-]
-
 _START_SEED = 1234  # of the first point, in the scripts for label sets and for MNIST
 _ABOVE_ZERO = np.nextafter(0.0, 1.0)
 _LOOK_EVERY = 10  # steps of the loop for MNIST between two looks at held-out rows

@@ -13,8 +13,6 @@ from sorr.experiments.paper.aggregates import CONFIRMED, TUNED, measure_ours, me
 from sorr.experiments.published import AGGREGATES
 from sorr.experiments.tables import Line, Table, read_notes
 
-__all__ = ["EXPERIMENT"]
-
 _LINES = ("maximum", "robust maximum", "average", TUNED, "AT_k", "AoRR", CONFIRMED)
 _MODELS = {"paper": ("maximum", "average", "AT_k", "AoRR"), "ours": _LINES}
 # About how many seconds a split takes: ours, and by the paper's protocol.

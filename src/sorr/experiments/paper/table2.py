@@ -15,8 +15,6 @@ from sorr.experiments.paper.label_sets import PEER, SCORERS, SYNTHETIC, measure_
 from sorr.experiments.rows import Row
 from sorr.experiments.tables import Line, Table, read_notes
 
-__all__ = ["EXPERIMENT", "PRECISION"]
-
 _KS = (1, 2, 3, 4, 5)
 _PRINTED_SPLITS = 10  # with fewer of ours, a data set has no notes
 # About how many seconds a split takes: ours; LR and LSEP of the paper's; its loop for one k.

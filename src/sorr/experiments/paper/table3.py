@@ -42,8 +42,6 @@ from sorr.experiments.tables import (
     write_csv,
 )
 
-__all__ = ["EXPERIMENT"]
-
 NOISES = tuple(MNIST)
 """Per cent of the labels of five digits that are wrong."""
 CLEAN = 0

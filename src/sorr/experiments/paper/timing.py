@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["EXPERIMENT"]
-
 _SIZES, _QUICK_SIZES = (1_000, 10_000, 100_000, 1_000_000), (1_000, 10_000)
 _FEATURES, _ROUNDS = 20, 3
 _OUTER, _INNER, _FULL_INNER = 10, 1000, 5

@@ -19,26 +19,6 @@ from sorr.experiments.rows import Row
 from sorr.objectives import RankedRangeObjective
 from sorr.solvers import Status, constant_model, trim
 
-__all__ = [
-    "AUTHORS",
-    "ERRORS",
-    "KINDS",
-    "LINE",
-    "LOSSES",
-    "MEASURES",
-    "MODELS",
-    "Record",
-    "Toy",
-    "bayes_error",
-    "find",
-    "has_file",
-    "is_constant",
-    "measure",
-    "ranks",
-    "summarise",
-    "toy_rows",
-]
-
 KINDS = ("balanced", "imbalanced")
 AUTHORS = " (authors' file)"
 """Added to the name of a kind if the rows are those of the paper's authors."""
