@@ -13,10 +13,11 @@ from tests.test_architecture import ROOMS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-OWN = ("architecture", "benchmarks", "index", "reference")
 WRAPPED = [
-    *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG")),
-    *(ROOT / "docs" / f"{name}.md" for name in OWN),
+    *PAGES,
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs" / "reproduction").glob("*.md")),
 ]
 LONGEST = 100
 BLOCK = re.compile(r"^```(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
