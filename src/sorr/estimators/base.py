@@ -219,21 +219,6 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         raw = self._raw_prediction(X)
         return np.asarray(self._class_loss().probability(raw), dtype=np.float64)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy: the share of rows whose label is predicted.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        float
-        """
-        return float(super().score(X, y, sample_weight))
-
     def _losses(self, X: Any, y: Any) -> tuple[FloatArray, IntArray]:
         """Return the loss of new rows, and the index of each row's class."""
         raw = self._raw_prediction(X)
@@ -267,13 +252,8 @@ class SeparableWarning(UserWarning):
 def notices_of(solution: Solution, largest_kept: float, C: float) -> list[Warning]:
     """Return the warnings that a solution deserves.
 
-    Parameters
-    ----------
-    solution : Solution
-    largest_kept : float
-        The largest loss among the kept rows. NaN where the data limits the coefficients: for
-        losses that reach zero, and for targets that are not classes.
-    C : float
+    The largest loss of a kept row is NaN where the data limits the coefficients: for losses that
+    reach zero, and for targets that are not classes.
     """
     status, notices = solution.status, list[Warning]()
     if status is Status.CONSTANT_MODEL:

@@ -61,15 +61,8 @@ class Labels:
 def labels_of(y: Any) -> Labels:
     """Return the labels of each row.
 
-    Parameters
-    ----------
-    y : array-like, frame or sparse matrix
-        One class for each row, or an indicator of shape (n_samples, n_labels), dense or sparse,
-        with a column of 0 and 1 for each label.
-
-    Returns
-    -------
-    Labels
+    The target is one class for each row, or an indicator of shape (n_samples, n_labels), dense or
+    sparse, with a column of 0 and 1 for each label.
     """
     if sparse.issparse(y):
         indicator = _from_sparse(y)
@@ -86,18 +79,8 @@ def labels_of(y: Any) -> Labels:
 def indicator_like(y: Any, classes: npt.NDArray[Any], kind: Kind) -> BoolArray:
     """Return the indicator of the labels of new rows, in the columns of a fit.
 
-    Parameters
-    ----------
-    y : array-like, frame or sparse matrix
-        One class for each row if the fit was given that, else an indicator, dense or sparse.
-    classes : ndarray of shape (n_labels,)
-        The labels of the fit.
-    kind : {"multiclass", "indicator", "sparse"}
-        The form of the target of the fit.
-
-    Returns
-    -------
-    ndarray of bool of shape (n_samples, n_labels)
+    The target is one class for each row if the fit was given that, else an indicator, dense or
+    sparse. `classes` and `kind` are those of the fit.
     """
     array = None if sparse.issparse(y) else _as_array(y)
     if kind == "multiclass":

@@ -260,18 +260,7 @@ def class_factors(
 
 
 def ranks_in_all(m: Any, k: Any, masses: Masses, classes: Sequence[Any] = ()) -> Ranks:
-    """Return the ranks among all rows.
-
-    Parameters
-    ----------
-    m, k : int, float or None
-        Counts or fractions.
-    masses : ndarray
-        The mass of each class, or of all rows. Integers are numbers of rows, and so are their
-        fractions.
-    classes : sequence
-        The names of the classes, if there are any. None of them may fit inside m.
-    """
+    """Return the ranks among all rows; no class, if there are any, may fit inside m."""
     for name, rank in (("m", m), ("k", k)):
         if isinstance(rank, Mapping):
             raise TypeError(
@@ -292,15 +281,8 @@ def ranks_in_all(m: Any, k: Any, masses: Masses, classes: Sequence[Any] = ()) ->
 def ranks_in_classes(m: Any, k: Any, masses: Masses, classes: Sequence[Any]) -> Ranks:
     """Return the ranks in each class.
 
-    Parameters
-    ----------
-    m, k : float, mapping or None
-        A fraction holds in each class. A mapping gives classes their own count or fraction. A
-        class that it does not name drops nothing, or keeps all.
-    masses : ndarray
-        The mass of each class; see `ranks_in_all`.
-    classes : sequence
-        The names of the classes.
+    A fraction holds in each class. A mapping gives classes their own count or fraction; a class
+    that it does not name drops nothing, or keeps all.
     """
     for name, rank in (("m", m), ("k", k)):
         if isinstance(rank, Mapping):

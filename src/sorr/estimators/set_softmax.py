@@ -247,24 +247,11 @@ class SetMinimum(NamedTuple):
 
 
 class SetSoftmax:
-    r"""The mean loss of a softmax over label sets, plus ridges.
+    """The objective of `LabelSetClassifier`: the mean loss of a softmax over sets, and ridges.
 
-    .. math:: \sum_i p_i \Big( \log \sum_Y e^{f_Y(x_i)} - f_{Y_i}(x_i) \Big)
-        + \frac{\|W\|^2}{2C} + \frac{r}{2} \|b\|^2, \qquad
-        f_Y(x) = \sum_{j \in Y} w_j \cdot (x - \bar x) + b_Y
-
-    It is convex with a curvature of at least 1 / C and r, so the gradient gives an upper bound on
-    the distance to the minimum; see `gap`.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
-    sets : ndarray of bool of shape (n_sets, n_labels)
-    index : ndarray of shape (n_samples,)
-        Which of the sets each row has.
-    weight : ndarray of shape (n_samples,) or None
-        The mass of each row.
-    C : float
+    Row i has the set ``sets[index[i]]`` and the mass ``weight[i]``. The objective is convex with a
+    curvature of at least 1 / C for the coefficients and `_SET_RIDGE` for the intercepts of sets, so
+    the gradient gives an upper bound on the distance to the minimum; see `gap`.
     """
 
     def __init__(
@@ -438,23 +425,13 @@ def distinct_sets(
 
 
 class SetDecision:
-    r"""The k labels that are most likely to be right.
-
-    .. math:: Z(x) = \arg\max_{|Z| = k} \; \sum_Y P(Y | x) \,
-        \big[ Z \subseteq Y \text{ or } Y \subseteq Z \big]
+    """The k labels that are most likely to be right, as `LabelSetClassifier` defines them.
 
     Ties go to the labels that are more probable one by one, and then to those that come first. All
     sets of k labels are compared if there are few enough of them; then `is_exact` is true. Else a
     few sets are improved by exchanging one label for another as long as that helps: the k most
     probable labels, the set that grows by the best label at each size, and the three most probable
     sets, cut or filled to k labels. The best of these may not be the best of all.
-
-    Parameters
-    ----------
-    sets : ndarray of bool of shape (n_sets, n_labels)
-        The sets that may be true.
-    k : int
-        Fewer than the number of labels.
     """
 
     def __init__(self, sets: BoolArray, k: int) -> None:
@@ -471,16 +448,7 @@ class SetDecision:
         self.is_right = np.equal(shared, needed, out=shared, casting="unsafe")
 
     def __call__(self, probability: FloatArray) -> BoolArray:
-        """Return the labels to predict, given the probability of each set in each row.
-
-        Parameters
-        ----------
-        probability : ndarray of shape (n_samples, n_sets)
-
-        Returns
-        -------
-        ndarray of bool of shape (n_samples, n_labels)
-        """
+        """Return the indicator of the labels to predict, from the probabilities of sets."""
         n = len(probability)
         size = max(1, _MAX_CHANCES // len(self.candidates if self.is_exact else self.sets))
         chosen = np.empty((n, self.sets.shape[1]), dtype=bool)

@@ -125,15 +125,7 @@ class ClassMasses:
 
 
 def make_grid(grid: Any, classes: ClassMasses) -> Grid:
-    """Return a grid by name or as it was given, after all its values were checked.
-
-    Parameters
-    ----------
-    grid : str or mapping
-        A name, or values for some of m, k and C; the others are those of the default grid.
-    classes : ClassMasses
-        What ranks refer to.
-    """
+    """Return a grid by name, or from values for some of m, k and C; the others are the default."""
     if not isinstance(grid, str | Mapping):
         raise TypeError(
             f"grid={grid!r} is of type {type(grid).__name__}; needed a name, "
@@ -241,14 +233,7 @@ def ranking_of(error: FloatArray, points: Sequence[GridPoint], total: float) -> 
 
 
 def mean_of_neighbours(error: FloatArray, shape: tuple[int, int, int]) -> FloatArray:
-    """Return the mean error of each point and its neighbours in the grid, ignoring NaN.
-
-    Parameters
-    ----------
-    error : ndarray of shape (n_points,)
-    shape : tuple of int
-        The shape of the grid.
-    """
+    """Return the mean error of each point and its neighbours in the grid, ignoring NaN."""
     cube = np.pad(error.reshape(shape), 1, constant_values=np.nan)
     total, number = np.zeros(shape), np.zeros(shape)
     for shift in product(range(3), repeat=3):

@@ -97,16 +97,8 @@ class Plan:
 def compare_grid(search: Any, template: Any, X: Any, y: npt.NDArray[Any], rows: Rows) -> Comparison:
     """Compare the points of a grid on splits of the rows.
 
-    Parameters
-    ----------
-    search : estimator
-        Has the parameters grid, cv, scoring, rule, random_state, n_jobs and verbose.
-    template : estimator
-        Has the parameters that all points share.
-    X, y
-        The data as given, for the splitter.
-    rows : Rows
-        The same data, checked.
+    The search has the parameters grid, cv, scoring, rule, random_state, n_jobs and verbose, the
+    template has those that all points share. X and y are the data as given, for the splitter.
     """
     check_choice("rule", search.rule, _RULES)
     is_classes = is_classifier(template)
@@ -325,22 +317,7 @@ def merge_copies(
     """Return distinct rows in an order that does not depend on the given one, and their masses.
 
     A search on these rows draws the same candidates for rows in any order, and for copies as for
-    weights. Few copies of rows without weights are not merged.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    target : ndarray of shape (n_samples,)
-        Numbers.
-    weight : ndarray of shape (n_samples,) or None
-        The mass of each row.
-
-    Returns
-    -------
-    rows : ndarray of int
-        The positions of the distinct rows.
-    weight : ndarray or None
-        The mass of each distinct row; None if all masses are one.
+    weights. Few copies of rows without weights are not merged. Masses that are all one are None.
 
     Examples
     --------
