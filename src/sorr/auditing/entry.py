@@ -21,7 +21,7 @@ from sorr.datasets import flip_symmetric, load_monk
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["TARGET", "Example", "audit", "audit_example", "audit_rows", "audit_table", "example"]
+__all__ = ["audit", "audit_example", "audit_table", "example"]
 
 
 def audit_table(

@@ -18,19 +18,7 @@ from sorr.share import OutlierShare, estimate_outlier_share
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = [
-    "Judgement",
-    "Stratum",
-    "Suggestions",
-    "all_strata",
-    "contributions",
-    "judge",
-    "reasons",
-    "shares_by",
-    "suggestions",
-    "typical_error",
-    "unevenness",
-]
+__all__ = ["Judgement", "Stratum", "all_strata", "judge", "reasons", "suggestions", "unevenness"]
 
 _MAX_P_VALUE = 0.01  # that groups differ by chance, for a warning
 _MIN_RATIO = 2.0  # of the dropped share of a group to that of all others, for a warning
@@ -197,20 +185,7 @@ def contributions(
     """Return the raw columns, and how much each argues for the suggestion and against the label.
 
     That is what the column adds to the difference of the two raw predictions, beyond its average
-    over the kept rows. For regression, `towards` is plus or minus one.
-
-    Parameters
-    ----------
-    fitted : Fitted
-    rows : ndarray of shape (n_chosen,)
-        Which rows.
-    towards : ndarray of shape (n_chosen,)
-        The label that is suggested for each, or the sign of the deviation of the prediction.
-
-    Returns
-    -------
-    names : list of str
-    amounts : ndarray of shape (n_chosen, n_names)
+    over the kept rows. `towards` holds the suggested labels, or plus or minus one for regression.
     """
     names = list(dict.fromkeys(source.column for source in fitted.sources))
     member = np.zeros((len(fitted.sources), len(names)))
@@ -246,17 +221,7 @@ def reasons(
     found: Suggestions,
     far: npt.NDArray[np.bool_],
 ) -> list[str]:
-    """Return a sentence for each row.
-
-    Parameters
-    ----------
-    fitted : Fitted
-    rows : ndarray of shape (n_chosen,)
-    found : Suggestions
-        Better labels for these rows.
-    far : ndarray of bool of shape (n_chosen,)
-        Whether the row is far from all others.
-    """
+    """Return a sentence for each row. `far` marks rows that are far from all others."""
     given = fitted.rows.y[rows]
     towards = found.labels if fitted.classes else np.sign(found.labels - given)
     names, amounts = contributions(fitted, rows, towards)

@@ -19,7 +19,7 @@ from sorr.auditing.table import Table, TableError
 from sorr.estimators import RankedRangeClassifier, RankedRangeRegressor
 from sorr.ranked import kth_largest
 
-__all__ = ["Drop", "Fitted", "as_drop", "fit_model", "fit_rows", "fit_table", "largest"]
+__all__ = ["Drop", "Fitted", "fit_model", "fit_rows", "fit_table", "largest"]
 
 Drop = float | int | Literal["auto"]
 

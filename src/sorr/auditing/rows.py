@@ -18,16 +18,7 @@ from sorr.auditing.table.values import listed
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-__all__ = [
-    "Kind",
-    "Roles",
-    "Rows",
-    "Task",
-    "check_features",
-    "kind_of",
-    "labelled_rows",
-    "missing_counts",
-]
+__all__ = ["Kind", "Roles", "Rows", "Task", "kind_of", "labelled_rows"]
 
 Kind = Literal["number", "text", "date"]
 Task = Literal["classification", "regression"]

@@ -29,18 +29,7 @@ from sorr import __version__
 from sorr.estimators import RankedRangeClassifier, RankedRangeRegressor
 from sorr.losses import LOSSES
 
-__all__ = [
-    "LIMIT",
-    "SCHEMA",
-    "ModelError",
-    "dump_model",
-    "load_model",
-    "nodes",
-    "numbered",
-    "pack",
-    "read_model",
-    "unpack",
-]
+__all__ = ["ModelError", "dump_model", "load_model"]
 
 _HEADER = re.compile(rb"sorr model (\d{1,9}) sha256:([0-9a-f]{64})\n")
 _FORMAT = 2

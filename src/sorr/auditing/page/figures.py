@@ -20,13 +20,6 @@ from sorr.auditing.report import AuditReport
 from sorr.auditing.variations import SweepPoint
 
 __all__ = [
-    "FRAME",
-    "Dot",
-    "Kind",
-    "Panel",
-    "Plane",
-    "Stage",
-    "Tendency",
     "Tick",
     "panels",
     "placed",
@@ -34,7 +27,6 @@ __all__ = [
     "positions_of",
     "round_steps",
     "stages",
-    "svg_path",
     "tendency",
     "ticks",
 ]
@@ -81,14 +73,9 @@ def ticks(places: Sequence[float], texts: Sequence[str]) -> list[Tick]:
 
 
 def svg_path(x: FloatArray, y: FloatArray, *, filled: bool = False) -> str:
-    """Return the line through points of the unit square as an SVG path.
+    """Return the line through points of the frame as an SVG path.
 
-    Parameters
-    ----------
-    x, y : ndarray of shape (n_points,)
-        Shares of the frame: from the left, and from the top.
-    filled : bool, default=False
-        Whether to close the path around the area below; its edges are outside of the frame.
+    A filled path closes around the area below; its edges are outside of the frame.
     """
     points = np.column_stack([x, np.clip(y, -_BEYOND / FRAME, 1.0)]) * FRAME
     points = points[_needed(points)]

@@ -22,29 +22,7 @@ from sorr.auditing.page.words import (
 )
 from sorr.auditing.report import AuditReport
 
-__all__ = [
-    "Bar",
-    "Column",
-    "Estimate",
-    "Estimates",
-    "Group",
-    "Learned",
-    "Listing",
-    "Matrix",
-    "Pair",
-    "Repeats",
-    "Slopes",
-    "Suspect",
-    "Tile",
-    "estimates",
-    "groups",
-    "headline",
-    "learned",
-    "listing",
-    "repeats",
-    "subtitle",
-    "tiles",
-]
+__all__ = ["estimates", "groups", "headline", "learned", "listing", "repeats", "subtitle", "tiles"]
 
 # Of the table of suspects.
 _MAX_ROWS, _MIN_ROWS = 1000, 300

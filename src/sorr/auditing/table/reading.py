@@ -30,7 +30,7 @@ from sorr.auditing.table.values import (
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["SUFFIXES", "read_parquet", "read_table"]
+__all__ = ["SUFFIXES", "read_table"]
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": None}
 _PARQUET_SUFFIXES = (".parquet", ".pq")

@@ -33,16 +33,7 @@ from sorr.auditing.table.values import (
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-__all__ = [
-    "MISSING",
-    "SEPARATORS",
-    "Dialect",
-    "Survey",
-    "long_fields",
-    "read_delimited",
-    "records_of",
-    "survey",
-]
+__all__ = ["read_delimited"]
 
 Record = tuple[str, int, int]
 """The text of a record, its number of fields and of lines. A blank line has no fields."""
@@ -106,14 +97,8 @@ class Survey:
 def survey(source: Source, usual: str | None, tick: Tick, check: Check) -> Survey:
     """Read a file once and return its structure, or raise an error that says what is wrong.
 
-    Parameters
-    ----------
-    source : Source
-    usual : str or None
-        The usual separator for this file name, if there is one.
-    tick : callable
-    check : callable
-        Called with the names as soon as they are known, to refuse wrong ones early.
+    `usual` is the usual separator for its name. `check` is called with the names as soon as they
+    are known, to refuse wrong ones early.
     """
     with long_fields():
         dialect = _sniff(source, usual)
