@@ -21,8 +21,6 @@ from sorr.datasets import flip_symmetric, load_monk
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["audit", "audit_example", "audit_table", "example"]
-
 
 def audit_table(
     table: Table,

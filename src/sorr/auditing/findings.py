@@ -18,8 +18,6 @@ from sorr.share import OutlierShare, estimate_outlier_share
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["Judgement", "Stratum", "all_strata", "judge", "reasons", "suggestions", "unevenness"]
-
 _MAX_P_VALUE = 0.01  # that groups differ by chance, for a warning
 _MIN_RATIO = 2.0  # of the dropped share of a group to that of all others, for a warning
 _MIN_DROPPED = 5  # rows of a group, for a warning

@@ -19,8 +19,6 @@ from sorr.auditing.table import Table, TableError
 from sorr.estimators import RankedRangeClassifier, RankedRangeRegressor
 from sorr.ranked import kth_largest
 
-__all__ = ["Drop", "Fitted", "fit_model", "fit_rows", "fit_table", "largest"]
-
 Drop = float | int | Literal["auto"]
 
 _LARGEST_CURVATURE = 5e7  # entries (rows times classes squared) up to which a fit is certified

@@ -20,8 +20,6 @@ from sorr.share import centre_and_spread
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-__all__ = ["MISSING", "RawColumns", "Source", "TypicalScaler", "prepared_by", "sources"]
-
 MISSING = "(missing)"
 _SAMPLE = 20_000  # rows that medians are computed from
 _MIN_ROWS = 5  # of a category; a model would learn the labels of fewer by heart

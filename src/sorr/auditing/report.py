@@ -23,8 +23,6 @@ from sorr.auditing.variations import Resamples, Sweep
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["AuditReport", "Planted"]
-
 _MAX_SUSPECTS = 5  # in a summary
 
 

@@ -18,8 +18,6 @@ from sorr.auditing.table.values import listed
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-__all__ = ["Kind", "Roles", "Rows", "Task", "kind_of", "labelled_rows"]
-
 Kind = Literal["number", "text", "date"]
 Task = Literal["classification", "regression"]
 

@@ -29,8 +29,6 @@ from sorr import __version__
 from sorr.estimators import RankedRangeClassifier, RankedRangeRegressor
 from sorr.losses import LOSSES
 
-__all__ = ["ModelError", "dump_model", "load_model"]
-
 _HEADER = re.compile(rb"sorr model (\d{1,9}) sha256:([0-9a-f]{64})\n")
 _FORMAT = 2
 _PROTOCOL = 2  # of skops; how it loads older protocols was not reviewed here

@@ -17,9 +17,6 @@ from sklearn.base import clone
 from sorr._typing import FloatArray, IntArray
 from sorr.auditing.fit import Fitted, fit_model, largest
 
-__all__ = ["Resamples", "Sweep", "SweepPoint", "ignore_warnings", "resample", "sweep"]
-
-
 _MAX_FIT_ROWS = 10_000  # more rows make no visible difference; losses are of all rows
 _MAX_VALIDATED_ROWS = 5_000  # of all folds together
 _FOLDS = 5

@@ -9,8 +9,6 @@ import typer
 from sorr import __version__
 from sorr.cli import audit, datasets, model, reproduce
 
-__all__ = ["app"]
-
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,  # plain text: loading rich would take longer than everything else

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
     from sorr.auditing import AuditReport
 
-__all__ = ["EXAMPLES", "audit", "print_summary"]
-
 EXAMPLES = f"""\
 {EXIT_CODES}
 

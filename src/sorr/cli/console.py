@@ -27,21 +27,6 @@ if TYPE_CHECKING:
     from sorr._typing import Report
     from sorr.auditing import Table as DataTable
 
-__all__ = [
-    "EXIT_CODES",
-    "as_json",
-    "check_places",
-    "make_table",
-    "one_line",
-    "print_error_line",
-    "print_page",
-    "read",
-    "report_errors",
-    "shorten",
-    "show_progress",
-    "write_files",
-]
-
 FAILED, UNUSABLE, STOPPED = 1, 2, 130
 EXIT_CODES = (
     "Exit codes: 0 success; 1 failed or incomplete; 2 wrong arguments or input, nothing is "

@@ -21,8 +21,6 @@ from sorr.cli.options import Debug, Force, Json, NewFile
 if TYPE_CHECKING:
     from sorr.datasets import Entry
 
-__all__ = ["EXAMPLES", "datasets"]
-
 EXAMPLES = f"""\
 {EXIT_CODES}
 

@@ -40,8 +40,6 @@ from sorr.cli.options import (
 if TYPE_CHECKING:
     from sorr.auditing import Fitted, Table
 
-__all__ = ["FIT_EXAMPLES", "PREDICT_EXAMPLES", "fit", "predict"]
-
 FIT_EXAMPLES = f"""\
 {EXIT_CODES}
 

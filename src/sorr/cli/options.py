@@ -8,24 +8,6 @@ from typing import Annotated, Literal
 
 import typer
 
-__all__ = [
-    "Data",
-    "Debug",
-    "Drop",
-    "Force",
-    "Id",
-    "Ignore",
-    "Jobs",
-    "Json",
-    "NewFile",
-    "Rows",
-    "Seed",
-    "Target",
-    "Task",
-    "TaskOption",
-    "as_drop",
-]
-
 
 class Task(StrEnum):
     """What the model learns."""

@@ -16,8 +16,6 @@ from rich.text import Text
 if TYPE_CHECKING:
     from sorr._typing import Report
 
-__all__ = ["Pace", "track"]
-
 _SECONDS_BETWEEN_LINES = 5.0
 
 

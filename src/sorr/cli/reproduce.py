@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from sorr.experiments import Experiment, Plan
 
-__all__ = ["EXAMPLES", "reproduce"]
-
 EXAMPLES = f"""\
 {EXIT_CODES}
 

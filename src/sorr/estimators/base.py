@@ -25,26 +25,6 @@ from sorr._typing import FloatArray, IntArray, Report, Weight
 from sorr.losses import BinaryLoss, Loss, MulticlassLoss, RegressionLoss, get_loss
 from sorr.solvers import Progress, Solution, Status, Step
 
-__all__ = [
-    "ConstantModelWarning",
-    "LinearClassifier",
-    "LinearModel",
-    "NotConvergedWarning",
-    "Rows",
-    "SeparableWarning",
-    "check_length",
-    "encode",
-    "loss_of_classes",
-    "loss_of_numbers",
-    "notices_of",
-    "prefix_errors",
-    "print_reports",
-    "print_steps",
-    "rollback_on_error",
-    "validate_rows",
-    "warn",
-]
-
 _LARGEST_COUNT = 2.0**53  # a larger mass is not a number of rows
 _TINY_LOSS = 1e-7  # of every kept row: margins of 16, and probabilities of one
 _SMALL_LOSS = 1e-2  # the same without a ridge, where the solver gives up at some point

@@ -31,8 +31,6 @@ from sorr.losses import Loss
 from sorr.ranked import Mass
 from sorr.share import DROPS, OutlierShare, share_of
 
-__all__ = ["RANKINGS", "RankedRangeClassifier"]
-
 RANKINGS = ("within_class", "pooled")
 
 

@@ -15,8 +15,6 @@ from sorr._checks import as_indicator, class_index, classes_of
 from sorr._typing import BoolArray
 from sorr.losses import one_hot
 
-__all__ = ["Kind", "Labels", "indicator_like", "labels_of"]
-
 Kind: TypeAlias = Literal["multiclass", "indicator", "sparse"]
 
 _SETS_GIVEN = (

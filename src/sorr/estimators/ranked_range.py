@@ -24,16 +24,6 @@ from sorr.ranked import Mass, RankedRange
 from sorr.ranked import thresholds as cut_values
 from sorr.solvers import Minimum, Solution, dca, trim
 
-__all__ = [
-    "RankedRangeLinear",
-    "Ranks",
-    "Task",
-    "class_factors",
-    "named_minima",
-    "ranks_in_all",
-    "ranks_in_classes",
-]
-
 _SOLVERS = ("trim", "dca")
 _ROUNDING = 1e-9  # relative difference between two sums of the same loss in different orders
 

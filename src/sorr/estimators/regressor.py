@@ -24,8 +24,6 @@ from sorr.losses import Loss
 from sorr.ranked import Mass
 from sorr.share import ResidualShare, residual_share_of
 
-__all__ = ["RankedRangeRegressor"]
-
 
 class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
     r"""A linear regression that drops the rows with the largest losses and learns from the rest.

@@ -28,8 +28,6 @@ from sorr.estimators.topk import TopKLinear
 from sorr.losses import is_top
 from sorr.solvers import Progress, Status, Step
 
-__all__ = ["LabelSetClassifier"]
-
 _SET_RIDGE = 1e-3  # on the intercepts of sets, so that they stay finite for a set seen once
 _MAX_CORRELATED_FEATURES = 1000  # up to here the covariance of the features is decomposed
 _MIN_OBJECTIVE = 2.0**-52  # a gap is relative to no less

@@ -45,12 +45,6 @@ from sorr.losses import Loss, MultilabelHinge, TopKMultilabel, TopKSubset, is_to
 from sorr.metrics import topk_multilabel_accuracy
 from sorr.objectives import RankedRangeObjective
 
-__all__ = [
-    "TopKLinear",
-    "TopKMultilabelClassifier",
-    "logistic_scores",
-]
-
 _LOSSES = ("tkml", "subset", "subset+logistic", "multilabel_hinge")
 _SMOOTHING_WIDTH = 2.0  # of the corners of the margin that logistic scores are added to
 _MAX_CERTIFIED = 10_000  # rows times pairs of labels: up to here a certificate takes a second

@@ -12,19 +12,6 @@ import numpy.typing as npt
 
 from sorr._typing import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "BinaryLoss",
-    "Loss",
-    "MulticlassLoss",
-    "MultilabelLoss",
-    "RegressionLoss",
-    "Target",
-    "as_precise",
-    "check_width",
-    "one_hot",
-    "weighted_sum",
-]
-
 Target: TypeAlias = npt.NDArray[Any]
 
 

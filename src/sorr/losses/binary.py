@@ -10,8 +10,6 @@ import numpy as np
 from sorr._typing import FloatArray
 from sorr.losses.base import BinaryLoss, Loss, Target, as_precise, check_width
 
-__all__ = ["Hinge", "Logistic", "ModifiedHuber", "SmoothHinge", "SquaredHinge"]
-
 
 @dataclass(frozen=True)
 class Logistic(BinaryLoss):

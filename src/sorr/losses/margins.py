@@ -19,25 +19,6 @@ from sorr._typing import BoolArray, FloatArray, IntArray
 from sorr.losses.base import Loss, MultilabelLoss, Target, check_width
 from sorr.ranked import ranked_range_weights, top_sum
 
-__all__ = [
-    "Hinged",
-    "Margin",
-    "RoundedMultilabelHinge",
-    "RoundedTopKSVM",
-    "Sided",
-    "Sides",
-    "SubsetPart",
-    "TopViolations",
-    "is_top",
-    "largest",
-    "largest_weights",
-    "sides_of",
-    "smallest",
-    "smallest_weights",
-    "split",
-    "violations",
-]
-
 HIGH, LOW = 1, 2  # bits of a label that should score high, and of one that should score low
 _SHARPNESS = 4  # width over temperature: the corner is then as round as that of SmoothHinge
 

@@ -12,8 +12,6 @@ from sorr._typing import BoolArray, FloatArray, IntArray
 from sorr.losses.base import Loss, MulticlassLoss, Target, check_width, one_hot
 from sorr.losses.multilabel import MultilabelHinge
 
-__all__ = ["MulticlassHinge", "Softmax"]
-
 
 @dataclass(frozen=True)
 class Softmax(MulticlassLoss):

@@ -36,15 +36,6 @@ from sorr.losses.margins import (
 )
 from sorr.ranked import kth_largest, ranked_range_weights, top_sum
 
-__all__ = [
-    "LogSumExpPairwise",
-    "MultilabelHinge",
-    "SigmoidPairwise",
-    "TopKMultilabel",
-    "TopKSVM",
-    "TopKSubset",
-]
-
 
 @dataclass(frozen=True)
 class _TopK(Hinged):

@@ -10,8 +10,6 @@ import numpy as np
 from sorr._typing import FloatArray
 from sorr.losses.base import Loss, RegressionLoss, Target, as_precise, check_width
 
-__all__ = ["Absolute", "Huber", "SmoothAbsolute", "Squared"]
-
 
 @dataclass(frozen=True)
 class Squared(RegressionLoss):

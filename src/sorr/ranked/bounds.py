@@ -11,8 +11,6 @@ import numpy as np
 
 from sorr._checks import as_count
 
-__all__ = ["Ends", "Mass", "RankedRange"]
-
 _ROUNDING = 1e-12  # relative differences below this are rounding errors
 _EPSILON = float(np.finfo(np.float64).eps)
 _PAIRWISE = 64  # additions that one term goes through when NumPy sums a long array

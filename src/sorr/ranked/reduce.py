@@ -22,21 +22,6 @@ from sorr.ranked.select import (
     select_slice,
 )
 
-__all__ = [
-    "Thresholds",
-    "as_scalar",
-    "as_values",
-    "average_ranked_range",
-    "kth_largest",
-    "map_rows",
-    "ranked_range_weights",
-    "refuse_nan",
-    "share_ties",
-    "sum_ranked_range",
-    "thresholds",
-    "top_sum",
-]
-
 Kernel: TypeAlias = Callable[[FloatArray, Ends, Weight | None], FloatArray]
 
 

@@ -18,17 +18,6 @@ import numpy as np
 from sorr._typing import BoolArray, FloatArray, IntArray, Weight
 from sorr.ranked.bounds import Ends
 
-__all__ = [
-    "find_extremes",
-    "find_kth",
-    "is_long",
-    "merge_block",
-    "merge_blocks",
-    "narrow",
-    "select_segments",
-    "select_slice",
-]
-
 _LONG = 1 << 15  # length from which narrowing is faster than partitions
 _LONG_WEIGHTED = 1 << 13  # length from which narrowing is faster than a sort
 _CHUNK = 1 << 18  # values per pass: temporary arrays stay in the cache

@@ -15,8 +15,6 @@ from sorr._typing import FloatArray, Weight
 from sorr.ranked.bounds import Ends
 from sorr.ranked.reduce import as_scalar, as_values, map_rows, refuse_nan
 
-__all__ = ["truncate", "variational_top_sum"]
-
 
 def variational_top_sum(
     values: npt.ArrayLike,

@@ -18,8 +18,6 @@ from sorr._typing import FloatArray
 from sorr.objectives import Design
 from sorr.solvers import Memory
 
-__all__ = ["AverageLoss", "Frame", "Metric", "probabilities", "standardise"]
-
 _SAMPLE = 2000  # rows that show the curvature well enough, or four times the parameters
 _DENSE = 400  # columns up to which their correlations are worth a factorisation
 _FLOOR = 0.02  # of the largest curvature: what is saturated now may not be after the next step

@@ -10,8 +10,6 @@ import numpy.typing as npt
 from sorr._typing import FloatArray
 from sorr.share.average import AverageLoss, Metric
 
-__all__ = ["Trimmed", "balanced", "capped_trimming", "choose_rows"]
-
 _SETTLED = 0.004  # share of the rows that may still change when trimming stops
 
 

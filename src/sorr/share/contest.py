@@ -19,8 +19,6 @@ from sorr.share.evidence import Evidence
 from sorr.share.held_out import over_folds, start_without_leak
 from sorr.share.verdict import EVEN, Regime, Verdict, confident_counts
 
-__all__ = ["choose_counts"]
-
 _MIN_ROWS_EACH = 10  # for each parameter; with fewer, scores show only overfitting
 _AMPLE_ROWS_EACH = 100  # with more, candidates are not compared unless the model is wrong
 _CLEAR = 0.5  # standard errors by which a candidate has to beat dropping nothing

@@ -20,8 +20,6 @@ from sorr.share.regions import share_bounds
 from sorr.share.robust import are_many, robust_fit
 from sorr.share.verdict import Regime, Verdict, confident_counts, judge
 
-__all__ = ["DROPS", "OutlierShare", "estimate_outlier_share", "share_of"]
-
 DROPS = ("auto", "estimate")
 _MIN_ROWS = 8  # of a class; five are left when a fold is held out
 _WIDTH, _SLACK = 2 * 1.96, 0.01  # twice the usual width covers what the model gets wrong

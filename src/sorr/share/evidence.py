@@ -13,8 +13,6 @@ from sorr.share.average import AverageLoss, Metric
 from sorr.share.held_out import HeldOut, hold_out
 from sorr.share.leverage import find_leverage
 
-__all__ = ["Evidence", "gather"]
-
 _ROUGH = 1e-2  # gradient of a fit that is but a start
 
 

@@ -12,8 +12,6 @@ from joblib import Parallel, delayed
 from sorr._typing import FloatArray
 from sorr.share.average import AverageLoss, Metric
 
-__all__ = ["HeldOut", "hold_out", "over_folds", "start_without_leak"]
-
 _ROWS_FOR_TWO_FOLDS = 100  # for each parameter; with fewer there are three
 _ROWS_FOR_WARM_START = 20  # for each parameter; with fewer a fit knows each label
 _Result = TypeVar("_Result")

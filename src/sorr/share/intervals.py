@@ -11,8 +11,6 @@ from sorr._typing import FloatArray
 from sorr.share.saturation import Saturation
 from sorr.share.transition import Transition
 
-__all__ = ["share_errors"]
-
 
 def true_mass(matrix: FloatArray, label_mass: FloatArray) -> npt.NDArray[np.float64]:
     r"""Return the mass of each true class, which the labels would have come from.

@@ -11,8 +11,6 @@ from scipy import sparse
 from sorr._typing import FloatArray
 from sorr.share.average import AverageLoss, probabilities
 
-__all__ = ["centre_and_spread", "find_leverage"]
-
 _SAMPLE = 2000  # rows that medians are taken of
 _FAR = 3.0  # robust standard deviations above the median size of a row
 _SURE = 0.02  # times the probability by chance: labels below it are taken to be wrong

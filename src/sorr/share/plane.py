@@ -15,8 +15,6 @@ from sorr.objectives import RankedRangeObjective
 from sorr.ranked import Mass
 from sorr.solvers import trim
 
-__all__ = ["Plane", "Rows", "first_plane"]
-
 _SAMPLE = 5000  # rows that the first plane is found on, or more if there are many columns
 _ROWS_EACH = 20  # of them for each column
 _MAX_WRONG = 0.45  # share of the rows that may be wrong in the first plane

@@ -19,8 +19,6 @@ from sklearn.tree import DecisionTreeClassifier
 from sorr._typing import FloatArray
 from sorr.share.average import AverageLoss
 
-__all__ = ["Region", "excess", "rate_bounds", "regions_of", "share_bounds", "tree_scores"]
-
 _SIZES = (0.05, 0.1, 0.2, 0.3)  # of the regions, as shares of the rows
 _ROWS, _MORE_ROWS, _FEW_FEATURES = 1000, 2000, 6  # of the tree; more rows if features are few
 _FEATURES, _DEPTH, _LEAF = 6, 6, 10  # of the tree

@@ -14,8 +14,6 @@ from sorr._typing import FloatArray
 from sorr.share.plane import Plane, Rows, first_plane
 from sorr.share.tails import Tails, fit_tails
 
-__all__ = ["ResidualRegime", "ResidualShare", "residual_share_of"]
-
 _MIN_ROWS, _ROWS_EACH = 10, 2.5  # in all, and for each column
 _MAX_ROWS = 20_000  # with more rows, the plane is found on a sample
 _AMPLE = 30  # rows for each column, with which a robust plane cannot confirm itself

@@ -18,8 +18,6 @@ from sorr.losses import TopKMultilabel
 from sorr.objectives import RankedRangeObjective
 from sorr.solvers import average_start, descend, evaluate
 
-__all__ = ["are_many", "robust_fit"]
-
 _ROWS = 5000  # from which on a robust fit is taken
 _ROWS_EACH = 5  # rows for each parameter
 _SOFTMAX, _STEPS = 12, 40  # quasi-Newton steps of the start, and of the fit: neither to the end

@@ -20,8 +20,6 @@ from scipy.special import expit, xlogy
 
 from sorr._typing import FloatArray
 
-__all__ = ["Bins", "Saturation", "bin_scores", "fit_saturation", "likelihood"]
-
 BINS = 60  # of equal mass: the fit then costs the same for any number of rows
 LARGEST = 0.49  # a rate of one half would leave nothing to learn from the labels
 _START = 0.2  # rate

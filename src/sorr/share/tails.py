@@ -23,8 +23,6 @@ from scipy.special import gammaincc, ndtri, stdtr
 
 from sorr._typing import FloatArray
 
-__all__ = ["Tails", "fit_tails"]
-
 _DEGREES = (1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, np.inf)  # of Student's distributions
 _POWERS = (1.0, 1.4)  # of exp(-u^power): Laplace, and halfway to the normal
 _STEP = 0.05  # of bins, in logarithms

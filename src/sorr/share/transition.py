@@ -16,8 +16,6 @@ from scipy.special import expit
 from sorr._typing import FloatArray
 from sorr.share.average import probabilities
 
-__all__ = ["Transition", "fit_transition"]
-
 _PSEUDO_COUNT = 1e-3  # of every rate
 _FREE, _STEPS = 12, 40  # of the EM algorithm: with all rates free, and after that at most
 _GAIN = 5e-6  # of the log likelihood by row, below which it stops

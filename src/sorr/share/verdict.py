@@ -15,8 +15,6 @@ from sorr.share.regions import Region, excess, rate_bounds, regions_of, tree_sco
 from sorr.share.saturation import Saturation, bin_scores, fit_saturation
 from sorr.share.transition import Transition, fit_transition
 
-__all__ = ["EVEN", "Regime", "Verdict", "confident_counts", "judge"]
-
 _LIKELIHOOD_RATIO = 2.7  # twice the gain of free rates: 90 % of chi-squared with one degree
 _VAGUE = 0.15  # standard error of a rate, above which the two cannot be distinguished
 _MISFIT = 2.0  # standard errors by which a rate may exceed what a region allows

@@ -19,8 +19,6 @@ from sorr._typing import BoolArray, FloatArray, IntArray
 from sorr.objectives import RankedRangeObjective
 from sorr.ranked import share_ties
 
-__all__ = ["Batch", "Problems", "Stage"]
-
 _CHUNK = 60_000  # raw predictions that are held at a time: they stay in the cache
 _STEPS = (1.0, 0.4, 0.1)  # lengths that a search tries, in Newton steps
 _DAMPING = 1e-6  # smallest damping, relative to the diagonal of the Hessian

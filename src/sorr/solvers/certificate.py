@@ -21,8 +21,6 @@ from scipy.sparse.csgraph import connected_components
 from sorr._typing import FloatArray
 from sorr.objectives import RankedRangeObjective
 
-__all__ = ["lower_bound"]
-
 _ROUNDS = 3  # corrections that turn weights into a circulation
 
 

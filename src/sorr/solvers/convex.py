@@ -35,8 +35,6 @@ from sorr.solvers.solution import (
     refuse_lost_class,
 )
 
-__all__ = ["Certified", "minimise_top_sum", "polish", "refuse_unknown_pieces", "topsum"]
-
 _Weigh: TypeAlias = Callable[[FloatArray], FloatArray]
 """From raw predictions to the weights of the pieces of all losses, for a lower bound."""
 

@@ -34,8 +34,6 @@ from sorr.solvers.solution import (
 )
 from sorr.solvers.starts import average_start
 
-__all__ = ["KSchedule", "dca"]
-
 _START_STEPS = 25  # steps of the short fit that gives a start
 _BLOCK = 1 << 18  # entries of X that are gathered at a time: they stay in the cache
 

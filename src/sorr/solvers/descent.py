@@ -23,17 +23,6 @@ from sorr._typing import FloatArray
 from sorr.objectives import RankedRangeObjective, annealed, blurred, subsample
 from sorr.solvers.interior import solve_symmetric
 
-__all__ = [
-    "Memory",
-    "Point",
-    "anneal",
-    "can_pass_corners",
-    "descend",
-    "evaluate",
-    "minimise_nonsmooth",
-    "newton_past_corners",
-]
-
 _MEMORY = 8  # steps that are remembered by default
 _ARMIJO = 1e-4  # share of the decrease promised by the slope that a step has to reach
 _WIDTHS = (0.5, 0.1)  # of rounded corners, relative to the typical loss

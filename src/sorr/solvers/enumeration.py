@@ -21,8 +21,6 @@ from sorr.solvers.solution import (
     restore_targets,
 )
 
-__all__ = ["exhaustive"]
-
 _MAX_SETS = 20_000  # of rows to drop: enumeration takes minutes beyond
 _SUPPORT = 1e-7  # relative to the largest dual weight; smaller ones are rounding errors
 

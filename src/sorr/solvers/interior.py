@@ -24,8 +24,6 @@ from scipy import linalg
 from sorr._typing import FloatArray, IntArray
 from sorr.objectives import Design
 
-__all__ = ["Band", "Interior", "solve_interior", "solve_symmetric"]
-
 _STEP_TO_BOUNDARY = 0.99  # share of the way to the boundary that a step takes
 _PATIENCE = 30  # steps without progress after which it stops: far from the minimum there are some
 _TINY = 1e-300

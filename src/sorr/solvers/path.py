@@ -17,8 +17,6 @@ from sorr.solvers.batch import Batch, Problems, Stage
 from sorr.solvers.solution import Progress, Step, clip_targets
 from sorr.solvers.starts import average_fit, draw_candidates, is_small
 
-__all__ = ["Path", "grid", "solve_path"]
-
 Problem: TypeAlias = tuple[int | float, int | float | None, float]
 
 _SAMPLE_SIZE = 800  # rows in all rounds but the last, which uses all rows

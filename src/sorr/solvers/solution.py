@@ -20,23 +20,6 @@ from sorr.objectives import Groups, RankedRangeObjective
 from sorr.solvers.descent import Point
 from sorr.solvers.interior import solve_symmetric
 
-__all__ = [
-    "Minimum",
-    "Progress",
-    "Solution",
-    "Status",
-    "Step",
-    "Trace",
-    "as_start",
-    "clip_targets",
-    "constant_model",
-    "constant_weights",
-    "describe",
-    "is_constant",
-    "refuse_lost_class",
-    "restore_targets",
-]
-
 _LARGEST_TARGET = 1e150  # beyond it, a target marks something missing: its square is hardly finite
 _CONSTANT_SPREAD = 1e-2  # of raw predictions, up to which a model may be a constant
 

@@ -14,16 +14,6 @@ from sorr.solvers.batch import Batch, Stage
 from sorr.solvers.descent import Point, anneal, descend, evaluate
 from sorr.solvers.solution import Progress, Step, clip_targets
 
-__all__ = [
-    "average_fit",
-    "average_start",
-    "distinct",
-    "draw_candidates",
-    "find_starts",
-    "is_small",
-    "start_points",
-]
-
 _MAX_PARAMETERS = 64  # up to which Newton steps of many candidates are cheap
 _MIN_SAMPLE, _MAX_SAMPLE = 1000, 8000  # rows of a sample
 _MAX_ALL_ROWS = 5000  # rows up to which no sample is drawn if Newton steps are cheap

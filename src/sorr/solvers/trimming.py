@@ -41,8 +41,6 @@ from sorr.solvers.solution import (
 )
 from sorr.solvers.starts import average_start, distinct, is_small, start_points
 
-__all__ = ["trim"]
-
 _MAX_PATIENT_ROWS = 5000  # rows up to which all starts are polished until the dropped rows stay
 _MAX_POLISHED = 3  # starts that are polished
 _MAX_START_RATIO = 1.5  # to the lowest objective, of a start that is tried on many rows

@@ -19,18 +19,6 @@ from sorr.auditing.page.words import count, count_rows, label, number, percent, 
 from sorr.auditing.report import AuditReport
 from sorr.auditing.variations import SweepPoint
 
-__all__ = [
-    "Tick",
-    "panels",
-    "placed",
-    "plane",
-    "positions_of",
-    "round_steps",
-    "stages",
-    "tendency",
-    "ticks",
-]
-
 FRAME = 1000  # units of a line on either axis
 _BEYOND = 12  # units by which a line goes on outside of the frame, so that its end is hidden
 _TOLERANCE = 0.7  # units by which a line may miss a point: less than a pixel

@@ -24,8 +24,6 @@ from sorr.auditing.page.words import percent, seen, short
 from sorr.auditing.report import AuditReport
 from sorr.plots import CLASS_COLOURS, DROPPED, EASY, INK, KEPT
 
-__all__ = ["page"]
-
 _MAX_SENTENCE = 600  # characters; column names may have any length
 _ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 

@@ -22,8 +22,6 @@ from sorr.auditing.page.words import (
 )
 from sorr.auditing.report import AuditReport
 
-__all__ = ["estimates", "groups", "headline", "learned", "listing", "repeats", "subtitle", "tiles"]
-
 # Of the table of suspects.
 _MAX_ROWS, _MIN_ROWS = 1000, 300
 _MAX_VALUES = 12_000  # of all rows together, so that the page stays near a megabyte

@@ -9,19 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "MISSING",
-    "aligned",
-    "count",
-    "count_rows",
-    "label",
-    "number",
-    "percent",
-    "probability",
-    "seen",
-    "short",
-]
-
 MISSING = "(missing)"
 _LARGE = 1e7  # larger numbers are written with a power of ten
 _BREAK = re.compile(r"\r\n|[\t\n\v\f\r\x85\u2028\u2029]")

@@ -20,8 +20,6 @@ from typing import IO
 
 from sorr.auditing.table.values import Argument, TableError, listed, quote
 
-__all__ = ["LONGEST", "Source", "Tick", "bytes_per_row", "check_memory", "examine", "read_lines"]
-
 Tick = Callable[[int], None]
 """Called now and then with the number of bytes read so far."""
 

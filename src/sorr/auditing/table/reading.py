@@ -30,8 +30,6 @@ from sorr.auditing.table.values import (
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["SUFFIXES", "read_table"]
-
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": None}
 _PARQUET_SUFFIXES = (".parquet", ".pq")
 SUFFIXES = (*_SEPARATORS, *(f"{it}.gz" for it in _SEPARATORS), *_PARQUET_SUFFIXES)

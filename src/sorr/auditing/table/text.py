@@ -33,8 +33,6 @@ from sorr.auditing.table.values import (
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-__all__ = ["read_delimited"]
-
 Record = tuple[str, int, int]
 """The text of a record, its number of fields and of lines. A blank line has no fields."""
 Check = Callable[[list[str]], object]

@@ -16,21 +16,6 @@ from sorr._typing import IntArray
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-__all__ = [
-    "Argument",
-    "Reading",
-    "Table",
-    "TableError",
-    "chosen_rows",
-    "column_names",
-    "known_columns",
-    "listed",
-    "notes_on",
-    "quote",
-    "quote_bare",
-    "read_numbers",
-]
-
 _MAX_LISTED = 8  # values in a message
 _MISSING_MARKS = frozenset({"", "?", "-", "--", ".", "None", "none", "NONE"})
 _TEXTS_TRIED = 100  # enough to see that a column holds words

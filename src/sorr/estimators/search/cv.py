@@ -22,8 +22,6 @@ from sorr.estimators.search.splits import compare_grid
 from sorr.losses import Loss
 from sorr.solvers import Status
 
-__all__ = ["RankedRangeClassifierCV", "RankedRangeRegressorCV", "fit_first"]
-
 _SEARCH_PARAMETERS = frozenset({"grid", "cv", "scoring", "rule", "n_jobs"})
 _MAX_FITS = 30  # points that are fitted to all rows in search of a model that is not constant
 _ALIKE = 1e-6  # relative difference between raw predictions that are the same

@@ -18,18 +18,6 @@ from sorr.estimators.base import prefix_errors
 from sorr.estimators.ranked_range import Ranks, ranks_in_all, ranks_in_classes
 from sorr.ranked import Mass, RankedRange, average_ranked_range
 
-__all__ = [
-    "ClassMasses",
-    "Grid",
-    "GridPoint",
-    "Scoring",
-    "make_grid",
-    "make_scoring",
-    "mean_of_neighbours",
-    "ranking_of",
-    "size_of",
-]
-
 _DROPPED = (0, 0.01, 0.02, 0.05, 0.075, 0.1, 0.125, 0.15, 0.2, 0.25, 0.3, 0.35)
 _LAST_RANKS = (1, *(round(0.1 * i, 1) for i in range(1, 10)), None)
 _GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {

@@ -35,8 +35,6 @@ from sorr.objectives import Groups, RankedRangeObjective
 from sorr.ranked import Mass
 from sorr.solvers import Step, is_small, solve_path, trim
 
-__all__ = ["Comparison", "compare_grid"]
-
 _RULES = ("auto", "error", "smoothed")
 _FOLDS = 5
 # How often the points of a path exchange solutions: with one value of k, with several, and with
