@@ -144,6 +144,21 @@ def test_a_file_is_a_chapter_that_can_be_read(room, path):
     assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST
 
 
+def public_names(source):
+    """Return the line at which a file lists its public names, or nothing."""
+    return [
+        node.lineno
+        for node in ast.parse(source).body
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__"
+    ]
+
+
+@pytest.mark.parametrize(("room", "path"), list(files()))
+def test_the_door_of_a_room_has_the_only_list_of_public_names(room, path):
+    is_door = path.name == "__init__.py" or path.parent == SOURCE
+    assert is_door or public_names(path.read_text(encoding="utf-8")) == [], room
+
+
 def imported_at_once(path):
     """Return which modules of ours a file imports when it is loaded, itself aside."""
     found = {

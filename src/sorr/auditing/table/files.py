@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import difflib
 import gzip
 import io
 import os
@@ -18,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
+from sorr._checks import close_names
 from sorr.auditing.table.values import Argument, TableError, listed, quote
 
 Tick = Callable[[int], None]
@@ -165,9 +165,8 @@ def _missing(path: Path) -> str:
     folder = path.parent
     if not folder.is_dir():
         return f"there is no folder {quote(folder, 200)}; needed the path of a table"
-    names = {name.casefold(): name for name in _files_in(folder)}
-    close = difflib.get_close_matches(path.name.casefold(), names, n=3)
-    hint = f"; did you mean {listed([names[it] for it in close])}?" if close else ""
+    close = close_names(path.name, _files_in(folder))
+    hint = f"; did you mean {listed(close)}?" if close else ""
     return f"there is no file {quote(path, 200)}{hint or '; needed the path of a table'}"
 
 
