@@ -249,15 +249,16 @@ def class_index(
     position = {known: j for j, known in enumerate(classes.tolist())}
     if len(position) < len(classes):
         raise ValueError("classes holds a class more than once; needed each of them once")
-    strangers = [label for label in labels.tolist() if label not in position]
-    if strangers:
+    given = labels.tolist()
+    index = np.array([position.get(label, -1) for label in given], dtype=np.intp)
+    if (index < 0).any():
         listed = ", ".join(map(repr, list(position)[:_MAX_LISTED]))
         rest = f" and {len(position) - _MAX_LISTED} more" if len(position) > _MAX_LISTED else ""
         raise ValueError(
-            f"{name} holds {strangers[0]!r}, which is not {member}; needed classes among "
+            f"{name} holds {given[index.argmin()]!r}, which is not {member}; needed classes among "
             f"{listed}{rest}"
         )
-    return np.array([position[label] for label in labels.tolist()], dtype=np.intp)
+    return index
 
 
 # -- Seeds -----------------------------------------------------------------------------------------
