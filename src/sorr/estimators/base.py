@@ -199,6 +199,21 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         raw = self._raw_prediction(X)
         return np.asarray(self._class_loss().probability(raw), dtype=np.float64)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy: the share of rows whose label is predicted.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        return float(super().score(X, y, sample_weight))
+
     def _losses(self, X: Any, y: Any) -> tuple[FloatArray, IntArray]:
         """Return the loss of new rows, and the index of each row's class."""
         raw = self._raw_prediction(X)
