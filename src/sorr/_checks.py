@@ -16,27 +16,6 @@ import numpy.typing as npt
 
 from sorr._typing import IntArray, Weight
 
-__all__ = [
-    "as_count",
-    "as_generator",
-    "as_indicator",
-    "as_inverse_ridge",
-    "as_label_count",
-    "as_masses",
-    "as_seed",
-    "as_vector",
-    "as_whole_seed",
-    "check_binary",
-    "check_choice",
-    "check_flag",
-    "check_limits",
-    "check_verbose",
-    "class_index",
-    "classes_of",
-    "close_names",
-    "suggest",
-]
-
 _MAX_LISTED = 10  # classes that a message lists
 
 # -- Names that come close -------------------------------------------------------------------------

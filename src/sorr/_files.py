@@ -6,8 +6,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-__all__ = ["Content", "write_all_atomically", "write_atomically"]
-
 Content = bytes | str | Iterable[str]
 """Bytes, a text, or the pieces of a text. Texts are written in UTF-8, their line ends as given."""
 

@@ -8,8 +8,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BoolArray", "FloatArray", "IntArray", "Report", "Weight"]
-
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 """Numbers of any precision."""
 Weight: TypeAlias = npt.NDArray[np.float64]
