@@ -16,6 +16,7 @@ _FILES = {
     "audit_table": "entry",
     "dump_model": "storage",
     "fit_table": "fit",
+    "format_probability": "table",
     "load_model": "storage",
     "read_table": "table",
     "quote": "table",

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sorr._typing import FloatArray
 from sorr.auditing.fit import Fitted
 from sorr.auditing.preparation import MISSING
-from sorr.auditing.table import quote_bare
+from sorr.auditing.table import format_probability, quote_bare
 from sorr.share import OutlierShare, estimate_outlier_share
 
 if TYPE_CHECKING:
@@ -237,9 +237,9 @@ def _explain_class(given: Any, suggested: Any, sure: float, own: float, named: s
     """Return what the model predicts for a row, and the columns that cause it."""
     label, other = quote_bare(given), quote_bare(suggested)
     if sure > own:
-        opening = f"The model predicts {other} ({_percent(sure)}), not {label}"
+        opening = f"The model predicts {other} ({format_probability(sure)}), not {label}"
         return f"{opening}, because of {named}." if named else f"{opening}. {_UNEXPLAINED}"
-    opening = f"The model predicts {label} as well ({_percent(own)})"
+    opening = f"The model predicts {label} as well ({format_probability(own)})"
     return f"{opening}; evidence for {other}: {named}." if named else f"{opening}. {_UNEXPLAINED}"
 
 
@@ -248,10 +248,6 @@ def _explain_number(given: float, suggested: float, sure: float, _: float, named
     size = f"{sure:.1f} typical errors too {side}" if np.isfinite(sure) else "most rows fit exactly"
     opening = f"Given {given:.4g}, expected {suggested:.4g} ({size})"
     return f"{opening}{', because of ' * bool(named)}{named}."
-
-
-def _percent(share: float) -> str:
-    return "over 99%" if share > 0.99 else f"{share:.0%}"
 
 
 def _strongest(amounts: FloatArray) -> Iterator[int]:

@@ -289,6 +289,8 @@ def _suspects_table(report: AuditReport, width: int) -> Table:
 
     A reason takes at most two lines of the width that the other columns leave.
     """
+    from sorr.auditing import format_probability
+
     frame = report.suspects.head(_MAX_ROWS)
     suspects = [dict(zip(frame.columns, row, strict=True)) for row in frame.itertuples(index=False)]
     columns = {"row": [str(suspect["row"]) for suspect in suspects]}
@@ -297,7 +299,7 @@ def _suspects_table(report: AuditReport, width: int) -> Table:
     for name in ("given", "suggested"):
         columns[name] = [_label(suspect[name]) for suspect in suspects]
     for title, name, write in (
-        ("wrong", "flip_posterior", _probability),
+        ("wrong", "flip_posterior", format_probability),
         ("again", "dropped_share", _percent),
     ):
         shares = [write(suspect[name]) for suspect in suspects]
@@ -321,8 +323,3 @@ def _label(value: Any) -> str:
 
 def _percent(share: float) -> str:
     return "" if share != share else f"{share:.0%}"
-
-
-def _probability(probability: float) -> str:
-    """Return a probability, never as certain."""
-    return ">99%" if probability > 0.99 else _percent(probability)

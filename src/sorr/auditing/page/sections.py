@@ -17,10 +17,10 @@ from sorr.auditing.page.words import (
     label,
     number,
     percent,
-    probability,
     short,
 )
 from sorr.auditing.report import AuditReport
+from sorr.auditing.table import format_probability
 
 # Of the table of suspects.
 _MAX_ROWS, _MIN_ROWS = 1000, 300
@@ -175,7 +175,7 @@ def _suspects(report: AuditReport, listed: IntArray) -> list[Suspect]:
                 label(it.suggested, _MAX_CELL),
                 losses[i],
                 {key: f"{value:.6g}" for key, value in exact.items() if value == value},
-                probability(posterior),
+                format_probability(posterior) or None,
                 f"{it.dropped_share:.0%}",
                 short(it.reason, _MAX_REASON),
                 [

@@ -117,16 +117,3 @@ def percent(share: float) -> str:
     if 0.0 < share < 0.0005:
         return "under 0.1%"
     return f"{share:.1%}".replace(".0%", "%")
-
-
-def probability(value: float) -> str | None:
-    """Return a probability in percent, never as certain; None for NaN.
-
-    Examples
-    --------
-    >>> probability(0.9999), probability(0.64), probability(float("nan"))
-    ('>99%', '64%', None)
-    """
-    if math.isnan(value):
-        return None
-    return ">99%" if value > 0.99 else "<1%" if value < 0.01 else f"{value:.0%}"

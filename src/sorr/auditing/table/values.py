@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -31,6 +32,19 @@ _GROUPS = str.maketrans("", "", _BETWEEN)
 
 
 # -- Values and arguments in messages --------------------------------------------------------------
+
+
+def format_probability(value: float) -> str:
+    """Return a probability in percent, never as certain; nothing for NaN.
+
+    Examples
+    --------
+    >>> format_probability(0.9999), format_probability(0.64), format_probability(float("nan"))
+    ('>99%', '64%', '')
+    """
+    if math.isnan(value):
+        return ""
+    return ">99%" if value > 0.99 else "<1%" if value < 0.01 else f"{value:.0%}"
 
 
 class Argument(NamedTuple):
