@@ -218,7 +218,7 @@ def class_index(
     name: str = "y",
     member: str = "a class of the fit",
 ) -> IntArray:
-    """Return the position of each label among the classes of a fit, or other ones.
+    """Return the position of each label among the classes.
 
     Examples
     --------
@@ -238,6 +238,17 @@ def class_index(
             f"{listed}{rest}"
         )
     return index
+
+
+def as_classes(
+    name: str, labels: npt.NDArray[Any], classes: npt.ArrayLike | None
+) -> tuple[npt.NDArray[Any], IntArray]:
+    """Return the given classes, or the sorted ones in `labels`, and the position of each label."""
+    present, index = np.unique(labels, return_inverse=True)
+    if classes is None:
+        return present, index
+    known = as_vector("classes", classes)
+    return known, class_index(present, known, name, "one of classes")[index]
 
 
 # -- Seeds -----------------------------------------------------------------------------------------

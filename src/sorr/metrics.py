@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sorr._checks import as_indicator, as_label_count, as_masses, as_vector, class_index
-from sorr._typing import BoolArray, FloatArray, IntArray
+from sorr._checks import as_classes, as_indicator, as_label_count, as_masses, as_vector
+from sorr._typing import BoolArray, FloatArray
 from sorr.losses import is_top
 
 __all__ = ["average_precision", "class_wise_error", "topk_accuracy", "topk_multilabel_accuracy"]
@@ -61,7 +61,7 @@ def topk_accuracy(
     labels, scores = as_vector("y_true", y_true), _as_scores(scores, may_be_flat=True)
     if scores.ndim == 1:
         scores = np.stack([np.zeros(len(scores)), scores], axis=1)
-    names, index = _as_classes(labels, classes)
+    names, index = as_classes("y_true", labels, classes)
     if len(names) != scores.shape[1]:
         given = "y_true holds" if classes is None else "classes holds"
         raise ValueError(
@@ -117,7 +117,7 @@ def class_wise_error(
             f"y_true is of type {labels.dtype}, y_pred of {predicted.dtype}, and only one of them "
             "holds strings, so no prediction can be right; needed one type for both"
         )
-    names, index = _as_classes(labels, classes)
+    names, index = as_classes("y_true", labels, classes)
     mass = as_masses(sample_weight, len(labels))
     mass = np.ones(len(labels)) if mass is None else mass
     wrong = np.bincount(index, mass * (labels != predicted), len(names))
@@ -253,17 +253,6 @@ def _as_scores(scores: npt.ArrayLike, may_be_flat: bool = False) -> FloatArray:
     if np.isnan(array).any():
         raise ValueError("scores holds NaN, which has no rank; needed numbers")
     return array
-
-
-def _as_classes(
-    labels: npt.NDArray[Any], classes: npt.ArrayLike | None
-) -> tuple[npt.NDArray[Any], IntArray]:
-    """Return the classes, and for each row the position of its class among them."""
-    present, index = np.unique(labels, return_inverse=True)
-    if classes is None:
-        return present, index
-    names = as_vector("classes", classes)
-    return names, class_index(present, names, "y_true", "one of classes")[index]
 
 
 def _check_shapes(name: str, shape: tuple[int, ...], truth: tuple[int, ...]) -> None:

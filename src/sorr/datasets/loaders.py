@@ -401,7 +401,7 @@ def _describe(known: Table | Images) -> Entry:
         if name in SOURCES:
             place = _place([known.part], next(iter(SOURCES[name])))
     target = f"{len(known.target_names)} {kind}"
-    return Entry(name, rows, len(known.features), target, place, known.text)
+    return Entry(name, rows, len(known.features), target, place=place, text=known.text)
 
 
 def _place(parts: Sequence[Part], source: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sorr._checks import as_vector, class_index
+from sorr._checks import as_classes, as_generator, as_vector
 
 MNIST_FLIPS: Mapping[Any, Any] = MappingProxyType({2: 7, 3: 8, 5: 6, 6: 5, 7: 1})
 """Digits, and the digits they are labelled as: the asymmetric noise of the paper's MNIST tables."""
@@ -60,7 +60,7 @@ def flip_pairs(
     >>> noisy.wrong.sum(), (noisy.y == 5).sum()
     (np.int64(2), np.int64(2))
     """
-    labels, rng = as_vector("y", y), np.random.default_rng(random_state)
+    labels, rng = as_vector("y", y), as_generator(random_state)
     share = _as_rate(rate)
     noisy, wrong = labels.copy(), np.zeros(len(labels), dtype=bool)
     present = set(np.unique(labels).tolist())
@@ -95,7 +95,7 @@ def flip_symmetric(y: npt.ArrayLike, rate: float, random_state: RandomState = No
     >>> noisy.wrong.tolist(), noisy.y.tolist()
     ([True, False, True, False], ['b', 'b', 'a', 'a'])
     """
-    labels, rng = as_vector("y", y), np.random.default_rng(random_state)
+    labels, rng = as_vector("y", y), as_generator(random_state)
     classes, index = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
@@ -143,11 +143,8 @@ def flip_by_transition(
     >>> noisy.y.tolist(), noisy.wrong.tolist()
     ([0, 0, 0, 0], [False, True, True, False])
     """
-    labels, rng = as_vector("y", y), np.random.default_rng(random_state)
-    present, index = np.unique(labels, return_inverse=True)
-    names = present if classes is None else np.asarray(classes)
-    if classes is not None:
-        index = class_index(present, names, "y", "one of classes")[index]
+    labels, rng = as_vector("y", y), as_generator(random_state)
+    names, index = as_classes("y", labels, classes)
     noisy, draws = np.empty_like(index), rng.random(len(labels))
     for i, probability in enumerate(_as_transition(matrix, len(names))):
         members = np.flatnonzero(index == i)

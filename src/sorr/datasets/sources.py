@@ -14,7 +14,7 @@ import urllib.request
 import zipfile
 import zlib
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -25,8 +25,10 @@ import numpy.typing as npt
 
 from sorr.datasets.catalogue import TABLES, Part
 from sorr.datasets.files import (
+    Array,
     FloatTable,
     Folder,
+    Reader,
     check_array,
     data_folders,
     find_file,
@@ -42,7 +44,6 @@ from sorr.datasets.files import (
     write_csv,
 )
 
-Array = npt.NDArray[Any]
 Get = Callable[[str], bytes]
 Recipe = Callable[[Get], FloatTable]
 
@@ -224,13 +225,13 @@ def get_table(name: str, data_home: Folder, download: bool) -> tuple[FloatTable,
     """Return the table of that name, and the file that holds it."""
     known = TABLES[name]
 
-    def fetch(source: str) -> tuple[Array, bytes]:
-        array = SOURCES[name][source](download_content)
+    def fetch(recipe: Recipe) -> tuple[Array, bytes]:
+        array = recipe(download_content)
         text = write_csv((*known.features, *known.labels), array)
         return array, gzip.compress(text, compresslevel=6, mtime=0)
 
-    sources = list(SOURCES[name])
-    return _find_or_fetch(known.part, read_csv, fetch, sources, data_home, download)
+    sources = {source: partial(fetch, recipe) for source, recipe in SOURCES[name].items()}
+    return _find_or_fetch(known.part, read_csv, sources, data_home, download)
 
 
 def get_images(
@@ -243,8 +244,8 @@ def get_images(
         archive = download_content(f"{mirror}/{name}.gz")
         return read_idx(gzip.decompress(archive)), archive
 
-    mirrors = IMAGE_MIRRORS[folder]
-    return _find_or_fetch(part, read_idx, fetch, mirrors, data_home, download)
+    mirrors = {mirror: partial(fetch, mirror) for mirror in IMAGE_MIRRORS[folder]}
+    return _find_or_fetch(part, read_idx, mirrors, data_home, download)
 
 
 def download_content(url: str) -> bytes:
@@ -257,23 +258,22 @@ def download_content(url: str) -> bytes:
 
 def _find_or_fetch(
     part: Part,
-    read: Callable[[bytes], Array],
-    fetch: Callable[[str], tuple[Array, bytes]],
-    sources: Sequence[str],
+    read: Reader,
+    sources: Mapping[str, Callable[[], tuple[Array, bytes]]],
     data_home: Folder,
     download: bool,
 ) -> tuple[Array, Path | None]:
     """Return the array of a file, or of the first source that has it, and the file.
 
-    `fetch` returns the array of a source, and the archive to keep in the cache.
+    A source is a function that returns the array, and the archive to keep in the cache.
     """
     path = find_file(part, data_home)
     if path is not None:
         return read_file(path, part, read), path
     reasons = []
-    for source in sources if download else ():
+    for source, fetch in sources.items() if download else ():
         try:
-            array, archive = fetch(source)
+            array, archive = fetch()
             return check_array(array, part), keep_file(part, archive)
         except _FAILURES as error:
             reasons.append(f"{source}: {type(error).__name__}: {error}")

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
-from sorr._checks import as_count, check_choice
+from sorr._checks import as_count, as_generator, check_choice
 from sorr._typing import FloatArray
 from sorr.datasets.files import Folder
 from sorr.datasets.loaders import LoadOptions, load_table
@@ -222,7 +222,7 @@ def _make(
     from sklearn.utils import Bunch
 
     count = as_count("n_outliers", n_outliers, lowest=0, highest=_MAX_OUTLIERS)
-    rng = np.random.default_rng(random_state)
+    rng = as_generator(random_state)
     sizes = [round(part.share * _N_ROWS) for part in components]
     target = np.repeat([part.label for part in components], sizes)
     while True:
