@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sorr._checks import as_count
-from sorr._typing import FloatArray
+from sorr._typing import BoolArray, FloatArray, IntArray
 from sorr.plots.canvas import CLASS_COLOURS, INK, MARKERS, place_legend, take_axes
 from sorr.plots.fitted import find_left_out, label_index, missing_attribute, take_apart
 
@@ -83,8 +83,8 @@ class DecisionBoundaryDisplay:
         classes: Sequence[Any],
         *,
         X: FloatArray | None = None,
-        index: npt.NDArray[np.intp] | None = None,
-        left_out: npt.NDArray[np.bool_] | None = None,
+        index: IntArray | None = None,
+        left_out: BoolArray | None = None,
         feature_names: Sequence[str] = ("feature 0", "feature 1"),
         name: str | None = None,
     ) -> None:
@@ -199,7 +199,7 @@ class DecisionBoundaryDisplay:
         self,
         ax: Axes,
         X: FloatArray,
-        index: npt.NDArray[np.intp],
+        index: IntArray,
         colours: Sequence[str],
         size: float | None,
     ) -> None:

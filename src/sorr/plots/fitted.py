@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sorr._checks import class_index
+from sorr._checks import as_vector, class_index
 from sorr._typing import BoolArray, FloatArray, IntArray
 
 _FITTED_ATTRIBUTES = ("coef_", "classes_")  # most fitted estimators of any library have one
@@ -72,12 +72,7 @@ def missing_attribute(estimator: Any, attribute: str, *kinds: str) -> Exception:
 
 def label_index(y: Any, classes: Any, name: str = "y") -> IntArray:
     """Return the position of each label among the classes of a fit."""
-    labels = np.asarray(y)
-    if labels.ndim != 1:
-        raise ValueError(
-            f"{name} has shape {labels.shape}; needed one label per row, in one dimension"
-        )
-    return class_index(labels, np.asarray(classes), name)
+    return class_index(as_vector(name, y), np.asarray(classes), name)
 
 
 class RowLosses(NamedTuple):
@@ -128,13 +123,13 @@ def read_losses(estimator: Any, X: Any = None, y: Any = None) -> RowLosses:
     if X is not None:
         score = np.asarray(model.outlier_score(parts.transform(X), y), float)
         if not _are_rows_of_fit(score, losses, group):
-            return RowLosses(score, score > 0, group, labels, False, model)
+            return RowLosses(score, score > 0, group, labels, is_fit=False, model=model)
     elif group is not None and len(group) != len(losses):
         raise ValueError(
             f"y has {len(group)} labels, the fit had {len(losses)} rows; needed the y of the fit, "
             "or X as well"
         )
-    return RowLosses(losses, mask, group, labels, True, model)
+    return RowLosses(losses, mask, group, labels, is_fit=True, model=model)
 
 
 def _are_rows_of_fit(score: FloatArray, losses: FloatArray, group: IntArray | None) -> bool:
