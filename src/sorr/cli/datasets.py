@@ -56,7 +56,7 @@ def datasets(
     entries = {entry.name: entry for entry in inventory()}
     if name is None:
         if out is not None:
-            raise typer.BadParameter("given without a NAME", param_hint="--out")
+            raise typer.BadParameter("given without a NAME; needed both", param_hint="--out")
         _print_list(list(entries.values()), json)
         return
     if out is not None:

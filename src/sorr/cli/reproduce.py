@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sorr.cli.console import EXIT_CODES, make_table, report_errors
+from sorr.cli.console import EXIT_CODES, FAILED, STOPPED, make_table, report_errors
 from sorr.cli.options import Debug, Jobs
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def reproduce(
             incomplete.append(experiment.name)
     if incomplete:
         work.say(f"Incomplete: {', '.join(incomplete)}. See the messages above.")
-        raise typer.Exit(1)
+        raise typer.Exit(FAILED)
 
 
 def _list_experiments() -> Table:
@@ -152,7 +152,7 @@ class _Work:
             paths = self._measure(experiment, plan)
         except KeyboardInterrupt:
             self.say(f"Stopped: {self._kept(experiment, plan)}. The same command continues.")
-            raise typer.Exit(130) from None
+            raise typer.Exit(STOPPED) from None
         except (OSError, ImportError) as error:
             self._explain(experiment, error)
             self.say(f"{self._kept(experiment, plan)}; --draw draws them.")
