@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sorr._checks import check_limits, classes_of
-from sorr._typing import FloatArray
+from sorr._typing import FloatArray, IntArray
 from sorr.baselines.robust_max_solver import (
     CertifiedMinimum,
     SlackProblem,
@@ -173,7 +173,7 @@ class RobustMaxClassifier(LinearClassifier):
         return self
 
     def _learn_classes(
-        self, rows: Rows, classes: npt.NDArray[Any], index: npt.NDArray[np.intp]
+        self, rows: Rows, classes: npt.NDArray[Any], index: IntArray
     ) -> list[Warning]:
         budget, power = as_budget(self.K), as_power(self.norm)
         check_limits(self.tol, self.max_iter)

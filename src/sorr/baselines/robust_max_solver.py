@@ -382,9 +382,8 @@ class _Interior:
             flat = raw[:, None] if raw.ndim == 1 else raw
             xi = (rho - mu * slope - E * (t - (mean * flat).sum(axis=1))) / D
             da = (xi + t)[:, None] - np.einsum("ilj,ij->il", A, flat)
-            return _Direction(
-                theta, raw, t, xi, da, to_V - self.V - e * da, to_u - self.u - h * xi, mu
-            )
+            to_V, to_u = to_V - self.V - e * da, to_u - self.u - h * xi
+            return _Direction(theta, raw, t, xi, a=da, V=to_V, u=to_u, mu=mu)
 
         now = self.products / self.count
         ahead = direction(0.0, None)
@@ -398,7 +397,7 @@ class _Interior:
 
     def _products(self, a: FloatArray, d: _Direction | None = None, length: float = 0.0) -> float:
         """Return the sum of constraints times multipliers, now or further along a direction."""
-        a, V, xi, u = a, self.V, self.xi, self.u
+        V, xi, u = self.V, self.xi, self.u
         if d is not None:
             a, V = a + length * d.a, V + length * d.V
             xi, u = xi + length * d.xi, u + length * d.u

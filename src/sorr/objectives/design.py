@@ -35,6 +35,10 @@ class Design:
         In float32 or float64.
     intercept : bool, default=True
         Whether there is a column of ones.
+    meter : optional
+        What counts the rows that are read. By default a new one.
+    mass : ndarray of shape (n_samples,), optional
+        The mass of each row in `sizes`. By default one.
 
     Attributes
     ----------

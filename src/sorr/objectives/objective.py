@@ -105,7 +105,7 @@ class RankedRangeObjective:
         check_flag("fit_intercept", fit_intercept)
         if not (n_outputs is None or isinstance(n_outputs, int | np.integer)):
             raise TypeError(f"n_outputs={n_outputs!r} is not an int; needed a number of outputs")
-        design = Design(_check_features(X), intercept=bool(fit_intercept))
+        design = Design(_as_features(X), intercept=bool(fit_intercept))
         C = as_inverse_ridge(C)
         target = np.asarray(loss.check_target(y, n_outputs), order="F")  # as raw predictions
         n = design.n_samples
@@ -165,7 +165,7 @@ class RankedRangeObjective:
         """Whether the loss is convex and no row is dropped: then a local minimum is global."""
         return self.loss.convex and all(group.m == 0 for group in self.groups)
 
-    # -- values and derivatives ------------------------------------------------------------------
+    # -- Values and derivatives ------------------------------------------------------------------
 
     def raw_prediction(self, theta: FloatArray) -> FloatArray:
         """Return ``X @ coef + intercept``."""
@@ -278,7 +278,7 @@ class RankedRangeObjective:
         hessian[np.diag_indices_from(hessian)] += self.ridge_diagonal
         return hessian
 
-    # -- parts and majorisers --------------------------------------------------------------------
+    # -- Parts and majorisers --------------------------------------------------------------------
 
     def convex_parts(self) -> tuple[RankedRangeObjective, RankedRangeObjective]:
         r"""Return the two convex functions whose difference is F, as in the paper's DCA.
@@ -354,7 +354,7 @@ def _parameter_shape(design: Design, y: npt.NDArray[Any], n_outputs: int | None)
     return (design.n_parameters, int(y.max()) + 1 if n_outputs is None else n_outputs)
 
 
-def _check_features(X: Any) -> Any:
+def _as_features(X: Any) -> Any:
     """Return the features as a matrix of floats, dense or CSR, or raise an error."""
     if sparse.issparse(X):
         X = sparse.csr_array(cast("Any", X))
@@ -379,7 +379,7 @@ def _check_features(X: Any) -> Any:
     return X if sparse.issparse(X) else np.ascontiguousarray(X)
 
 
-# -- a sample of the rows ------------------------------------------------------------------------
+# -- A sample of the rows ------------------------------------------------------------------------
 
 
 def subsample(
