@@ -10,6 +10,9 @@ from typing import NamedTuple
 Pair = tuple[float, float]
 Printed = tuple[Pair, ...]
 
+LOSSES = ("logistic", "hinge")
+"""The individual losses of the aggregates."""
+
 
 class AggregateSetting(NamedTuple):
     """The kept ranks, C, and the steps of the loop: outer steps, inner steps, step length."""
@@ -119,24 +122,24 @@ AGGREGATES: dict[str, dict[str, dict[str, Pair]]] = {
 # Settings of AoRR ("tab:aggregate_real_datasets_logistic_settings" and "..._hinge_settings").
 AGGREGATE_SETTINGS: dict[str, dict[str, AggregateSetting]] = {
     "monk": {
-        "logistic": AggregateSetting(70, 20, 1e4, 5, 2000, 0.01),
-        "hinge": AggregateSetting(70, 45, 1e4, 5, 1000, 0.01),
+        "logistic": AggregateSetting(k=70, m=20, C=1e4, outer=5, inner=2000, step=0.01),
+        "hinge": AggregateSetting(k=70, m=45, C=1e4, outer=5, inner=1000, step=0.01),
     },
     "australian": {
-        "logistic": AggregateSetting(80, 3, 1e4, 10, 1000, 0.01),
-        "hinge": AggregateSetting(80, 3, 1e4, 5, 1000, 0.01),
+        "logistic": AggregateSetting(k=80, m=3, C=1e4, outer=10, inner=1000, step=0.01),
+        "hinge": AggregateSetting(k=80, m=3, C=1e4, outer=5, inner=1000, step=0.01),
     },
     "phoneme": {
-        "logistic": AggregateSetting(1400, 100, 1e4, 10, 1000, 0.01),
-        "hinge": AggregateSetting(1400, 410, 1e4, 10, 500, 0.01),
+        "logistic": AggregateSetting(k=1400, m=100, C=1e4, outer=10, inner=1000, step=0.01),
+        "hinge": AggregateSetting(k=1400, m=410, C=1e4, outer=10, inner=500, step=0.01),
     },
     "titanic": {
-        "logistic": AggregateSetting(500, 10, 1e4, 10, 1000, 0.01),
-        "hinge": AggregateSetting(500, 10, 1e4, 5, 500, 0.01),
+        "logistic": AggregateSetting(k=500, m=10, C=1e4, outer=10, inner=1000, step=0.01),
+        "hinge": AggregateSetting(k=500, m=10, C=1e4, outer=5, inner=500, step=0.01),
     },
     "splice": {
-        "logistic": AggregateSetting(450, 50, 1e4, 10, 1000, 0.01),
-        "hinge": AggregateSetting(450, 50, 1e4, 10, 1000, 0.01),
+        "logistic": AggregateSetting(k=450, m=50, C=1e4, outer=10, inner=1000, step=0.01),
+        "hinge": AggregateSetting(k=450, m=50, C=1e4, outer=10, inner=1000, step=0.01),
     },
 }
 

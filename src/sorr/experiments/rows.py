@@ -55,7 +55,7 @@ class RowFile:
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Append a row. Rows of other processes cannot come between its bytes."""
-        line = _line([_written(row.get(column)) for column in self.columns])
+        line = _line([_as_text(row.get(column)) for column in self.columns])
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a+b", buffering=0) as file, _locked(file.fileno()):
             if _cut_torn_line(file) == 0:
@@ -112,7 +112,12 @@ def group_rows(rows: Iterable[Row], *columns: str) -> dict[tuple[Any, ...], list
     return groups
 
 
-def _written(value: Any) -> str:
+def select_rows(rows: Iterable[Row], **wanted: Any) -> list[Row]:
+    """Return the rows that have these values."""
+    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+
+
+def _as_text(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, Real) and not isinstance(value, Integral):

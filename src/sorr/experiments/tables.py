@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sorr._files import write_atomically
-from sorr.experiments.experiment import Plan
+from sorr.experiments.experiment import PROTOCOLS, Plan
 from sorr.experiments.rows import Row
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class Table:
             "printed": printed,
             "printed_spread": line.printed_spread,
         }
-        for protocol in ("paper", "ours"):
+        for protocol in PROTOCOLS:
             key = protocol, line.dataset, line.setting
             own, base = (
                 {split: row[measure] for split, row in measured.get((*key, model), {}).items()}
@@ -175,7 +175,7 @@ class Table:
         for record in records:
             line = [record["dataset"], record["setting"], record["model"]]
             line.append(format_mean(record["printed"], record["printed_spread"]))
-            for protocol in ("paper", "ours"):
+            for protocol in PROTOCOLS:
                 missed = protocol == "ours" and record["reached"] is False
                 line += [
                     format_mean(record[protocol], record[f"{protocol}_spread"]),

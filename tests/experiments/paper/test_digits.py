@@ -10,9 +10,9 @@ from sorr.experiments import Cell, seed_of
 from sorr.experiments.paper import digits as chapter
 from sorr.experiments.paper.digits import (
     MEASURES,
-    MODELS,
     ORACLE,
     OUR_MODELS,
+    PAPER_MODELS,
     PEER,
     RANKED,
     SMALL,
@@ -180,9 +180,9 @@ def test_no_test_label_is_used_before_all_is_measured(monkeypatch):
     monkeypatch.setattr(chapter, "measures_of", lambda _, found: scores.append(found) or {})
     for given in (images, lied):
         monkeypatch.setattr(chapter, "noisy_digits", lambda *_, i=given: (digits, i))
-        rows.append([measured.chosen for _, measured in measure_paper(paper_cells(*MODELS))])
+        rows.append([measured.chosen for _, measured in measure_paper(paper_cells(*PAPER_MODELS))])
     assert rows[0] == rows[1]
-    assert_array_equal(scores[: len(MODELS)], scores[len(MODELS) :])
+    assert_array_equal(scores[: len(PAPER_MODELS)], scores[len(PAPER_MODELS) :])
 
 
 def test_what_is_measured_is_what_the_loop_kept():
@@ -194,7 +194,7 @@ def test_what_is_measured_is_what_the_loop_kept():
         "top-1 SVM": run_svm_loop(*parts, SHORT, ranks_own=False, **options),
         "tkml": run_digits_loop(*parts, K, SHORT, **options),
     }
-    for cell, found in measure_paper(paper_cells(*MODELS)):
+    for cell, found in measure_paper(paper_cells(*PAPER_MODELS)):
         kept = expected[cell.model]
         guesses = kept.scores(images.X_test).argmax(axis=1)
         assert found.values["top1"] == pytest.approx(100 * np.mean(guesses == images.y_test))

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from sorr.experiments.paper.population import (
-    LOSSES,
     Population,
     expected_loss,
     point_minimum,
     population_minimum,
     scaled_loss,
 )
+from sorr.experiments.published import LOSSES
 from sorr.ranked import Thresholds
 
 STEEPEST = 1 / math.log(2)  # the slope of the scaled losses is less

@@ -101,7 +101,7 @@ def test_a_quick_run_ends_in_a_page_and_is_not_measured_again(tmp_path, monkeypa
 
 def test_every_model_of_ours_has_its_lines():
     models = {line.model for line in _lines(EXPERIMENT.plan())}
-    assert set(OUR_MODELS) | set(chapter.MODELS) == models
+    assert set(OUR_MODELS) | set(chapter.PAPER_MODELS) == models
 
 
 # -- The page of accuracies on digits: its lines, its marks, and the sentences below ---------------

@@ -12,13 +12,11 @@ from sorr.experiments.paper import toy as chapter
 from sorr.experiments.paper.toy import (
     AUTHORS,
     KINDS,
-    LOSSES,
     MEASURES,
     MODELS,
     Ranks,
     Toy,
     bayes_error,
-    find,
     fit,
     has_file,
     is_constant,
@@ -29,6 +27,8 @@ from sorr.experiments.paper.toy import (
     summarise,
     toy_rows,
 )
+from sorr.experiments.published import LOSSES
+from sorr.experiments.rows import select_rows
 
 LINES = [(-1.0, -1.0, 3.0), (-14.4, -12.5, 35.9), (-1.0, 0.2, 0.5), (0.0, 1.0, -1.0)]
 
@@ -269,5 +269,5 @@ def test_every_rank_and_loss_has_a_record_of_its_own():
     ]
     records = summarise(rows)
     assert len(records) == 3
-    assert find(records, loss="hinge", k=3)[0]["error_rows"] == 2.0
-    assert find(records, loss="hinge", k=4) == []
+    assert select_rows(records, loss="hinge", k=3)[0]["error_rows"] == 2.0
+    assert select_rows(records, loss="hinge", k=4) == []

@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 from sorr._files import write_atomically
 from sorr.datasets import load_dataset
 from sorr.experiments.experiment import Cell, Experiment, Measured, Plan, Task, seed_of
-from sorr.experiments.paper.population import LOSSES, Population, point_minimum, population_minimum
-from sorr.experiments.published import AGGREGATE_SETTINGS
+from sorr.experiments.paper.population import Population, point_minimum, population_minimum
+from sorr.experiments.published import AGGREGATE_SETTINGS, LOSSES
 from sorr.experiments.rows import Row, group_rows
 from sorr.experiments.tables import QUICK, fill_page, format_table, write_csv, write_figure
 from sorr.objectives import RankedRangeObjective
@@ -159,7 +159,7 @@ def _view(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
     return [
         write_atomically(folder / "calibration.md", _page(point, points, printed, plan)),
         write_csv(folder / "calibration.csv", records),
-        write_figure(folder / "calibration.png", _figure(PAIRS, POPULATION, solved)),
+        write_figure(folder / "calibration.png", _figure(solved)),
     ]
 
 
@@ -177,11 +177,7 @@ EXPERIMENT = Experiment(
 # -- The figure ------------------------------------------------------------------------------------
 
 
-def _figure(
-    pairs: Sequence[Thresholds],
-    population: Population,
-    solved: Sequence[tuple[Mapping[str, float], str]],
-) -> Figure:
+def _figure(solved: Sequence[tuple[Mapping[str, float], str]]) -> Figure:
     """Draw minimisers by probability, and which ranks of the population are calibrated.
 
     `solved` holds the fractions "mu" and "nu" of each problem, and its verdict.
@@ -189,13 +185,13 @@ def _figure(
     plt = need_matplotlib("calibration")
     figure: Figure
     figure, axes = plt.subplots(2, 2, figsize=(10, 8.4), layout="constrained")
-    proper = [cuts for cuts in pairs if cuts.lower < min(cuts.upper, 1)]
+    proper = [cuts for cuts in PAIRS if cuts.lower < min(cuts.upper, 1)]
     for ax, loss in zip(axes[0], LOSSES, strict=True):
         _draw_minimisers(ax, loss, proper)
         title = rf"{loss.capitalize()} loss, $\lambda < s(0)$"
         ax.set_title(title, loc="left", fontsize="medium")
     _draw_edges(axes[1, 0])
-    _draw_ranks(axes[1, 1], population, solved)
+    _draw_ranks(axes[1, 1], solved)
     for ax in axes.flat:
         tidy(ax)
     return figure
@@ -266,13 +262,11 @@ def _draw_edges(ax: Axes) -> None:
     ax.set_title("Logistic loss, where the theorem ends", loc="left", fontsize="medium")
 
 
-def _draw_ranks(
-    ax: Axes, population: Population, solved: Sequence[tuple[Mapping[str, float], str]]
-) -> None:
+def _draw_ranks(ax: Axes, solved: Sequence[tuple[Mapping[str, float], str]]) -> None:
     """Draw which ranks lead to the signs of Bayes' rule: areas by the rule, marks as solved."""
-    error, right = population.bayes_error, 0.5
-    margins = map(abs, map(int.__sub__, population.positive, population.negative))
-    spare = error + min(margins) / population.total  # what can be dropped before a sign is lost
+    error, right = POPULATION.bayes_error, 0.5
+    margins = map(abs, map(int.__sub__, POPULATION.positive, POPULATION.negative))
+    spare = error + min(margins) / POPULATION.total  # what can be dropped before a sign is lost
     mu = np.array([0.0, error])
     ax.fill_between(mu, mu, 2 * error - mu, color=DROPPED, alpha=0.16, linewidth=0)
     ax.fill_between(mu, 2 * error - mu, 1, color=KEPT, alpha=0.16, linewidth=0)

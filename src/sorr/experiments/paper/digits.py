@@ -174,11 +174,11 @@ def measure_ours(cells: tuple[Cell, ...]) -> Iterator[tuple[Cell, Measured]]:
             cell,
             Measured(
                 measures_of(images, model.decision_function(images.X_test)),
-                _chosen(model),
-                float(getattr(model, "objective_", np.nan)),
-                float(getattr(model, "gap_", np.nan)),
-                "" if status is None else status.name,
-                digits.seed,
+                chosen=_chosen(model),
+                objective=float(getattr(model, "objective_", np.nan)),
+                gap=float(getattr(model, "gap_", np.nan)),
+                status="" if status is None else status.name,
+                seed=digits.seed,
             ),
         )
 
@@ -204,7 +204,7 @@ def measures_of(images: Images, scores: npt.NDArray[Any]) -> dict[str, float]:
 K = 2
 """As in the released script, which agrees with the printed figures. The text says 1."""
 RANKED = "top-1 SVM, own label ranked"
-MODELS = (RANKED, "top-1 SVM", "tkml")
+PAPER_MODELS = (RANKED, "top-1 SVM", "tkml")
 
 
 class Effort(NamedTuple):

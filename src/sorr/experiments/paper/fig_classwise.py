@@ -14,7 +14,7 @@ from sorr.datasets import MNIST_FLIPS
 from sorr.experiments.experiment import Plan
 from sorr.experiments.paper import table3
 from sorr.experiments.paper.digits import PEER, RANKED, TRIMMED, noise_of
-from sorr.experiments.rows import Row, group_rows
+from sorr.experiments.rows import Row, group_rows, select_rows
 from sorr.experiments.tables import (
     QUICK,
     fill_page,
@@ -72,7 +72,7 @@ def _figure(records: Sequence[Record]) -> Figure:
         1, len(noises), figsize=(10, 4.4), layout="constrained", sharey=True, squeeze=False
     )
     for ax, noise in zip(axes[0], noises, strict=True):
-        _panel(ax, [record for record in records if record["noise"] == noise])
+        _panel(ax, select_rows(records, noise=noise))
         ax.set_title(f"{noise} % of the shaded digits\nare labelled as others", fontsize=10)
     axes[0, 0].set_ylabel("test error of a digit in %")
     axes[0, 0].set_ylim(bottom=0)
@@ -109,7 +109,7 @@ def _panel(ax: Axes, records: Sequence[Record]) -> None:
     for digit in MNIST_FLIPS:
         ax.axvspan(digit - 0.5, digit + 0.5, color=DROPPED, alpha=0.07, linewidth=0)
     for (protocol, model), look in _LOOKS.items():
-        own = _of(records, protocol, model)
+        own = select_rows(records, protocol=protocol, model=model)
         if own:
             ax.plot(
                 [record["digit"] for record in own],
@@ -145,7 +145,7 @@ def _caption(records: Sequence[Record], plan: Plan) -> str:
 def _notes(records: Sequence[Record]) -> Iterator[str]:
     """Yield for each model its mean error over digits with wrong labels, and over the others."""
     for (protocol, model), look in _LOOKS.items():
-        own = _of(records, protocol, model)
+        own = select_rows(records, protocol=protocol, model=model)
         means = [
             "{:.1f} and {:.1f} with {} % wrong".format(*_means(own, noise), noise)
             for noise in sorted({record["noise"] for record in own})
@@ -171,13 +171,9 @@ def _claim(records: Sequence[Record]) -> Iterator[str]:
         )
 
 
-def _of(records: Sequence[Record], protocol: str, model: str) -> list[Record]:
-    return [r for r in records if (r["protocol"], r["model"]) == (protocol, model)]
-
-
 def _means(records: Sequence[Record], noise: int) -> tuple[float, float]:
     """Return the mean error of the digits with wrong labels, and of the others."""
-    own = [record for record in records if record["noise"] == noise]
+    own = select_rows(records, noise=noise)
     flipped, others = (
         float(np.mean([r["error"] for r in own if (r["digit"] in MNIST_FLIPS) is is_flipped]))
         for is_flipped in (True, False)

@@ -18,8 +18,8 @@ from sorr._typing import FloatArray, IntArray
 from sorr.baselines import RobustMaxClassifier
 from sorr.experiments.experiment import Cell, Experiment, Measured, Plan, Task
 from sorr.experiments.paper.aggregates import Parts, parts_of, released_error
-from sorr.experiments.published import AGGREGATE_SETTINGS
-from sorr.experiments.rows import Row, group_rows
+from sorr.experiments.published import AGGREGATE_SETTINGS, LOSSES
+from sorr.experiments.rows import Row, group_rows, select_rows
 from sorr.experiments.tables import (
     QUICK,
     fill_page,
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _DATA = ("monk", "australian", "phoneme", "splice")
-_LOSSES = ("logistic", "hinge")
 _SHARES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # of k
 _QUICK = (0.1, 0.3, 0.6)
 _LINES = {
@@ -61,7 +60,7 @@ def _tasks(plan: Plan) -> list[Task]:
         )
         for split in range(plan.splits)
         for data in (("monk",) if plan.quick else _DATA)
-        for loss in _LOSSES
+        for loss in LOSSES
         for protocol in plan.protocols
     ]
 
@@ -185,10 +184,10 @@ def _figure(records: list[Record]) -> Figure:
     figure, axes = plt.subplots(
         2, len(data), figsize=(2.6 * len(data) + 0.6, 5.8), layout="constrained", squeeze=False
     )
-    for line, loss in enumerate(_LOSSES):
+    for line, loss in enumerate(LOSSES):
         for column, name in enumerate(data):
             ax = axes[line, column]
-            _panel(ax, [r for r in records if r["dataset"] == name and r["loss"] == loss])
+            _panel(ax, select_rows(records, dataset=name, loss=loss))
             ax.set_title(
                 f"{name}, {loss}, k = {AGGREGATE_SETTINGS[name][loss].k}", fontsize=10, pad=14
             )
@@ -232,12 +231,12 @@ def _panel(ax: Axes, records: list[Record]) -> None:
         ax.set_axis_off()
         return
     tidy(ax)
-    curves = [r for r in records if r["model"] == "AoRR"]
+    curves = select_rows(records, model="AoRR")
     shown = "ours" if any(r["protocol"] == "ours" for r in records) else "paper"
     lines = [r for r in records if r["model"] != "AoRR" and r["protocol"] == shown]
     bottom, top = _limits([*curves, *lines])
     for protocol in ("paper", "ours"):
-        _draw_curve(ax, protocol, [r for r in curves if r["protocol"] == protocol], top)
+        _draw_curve(ax, protocol, select_rows(curves, protocol=protocol), top)
     _draw_lines(ax, [r for r in lines if r["error"] <= top])
     above = ", ".join(f"{r['model']} {r['error']:.1f}" for r in lines if r["error"] > top)
     if above:

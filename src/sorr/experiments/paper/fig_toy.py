@@ -16,13 +16,11 @@ from sorr.experiments.paper.toy import (
     ERRORS,
     KINDS,
     LINE,
-    LOSSES,
     MEASURES,
     MODELS,
     Record,
     Toy,
     bayes_error,
-    find,
     has_file,
     is_constant,
     measure,
@@ -30,7 +28,8 @@ from sorr.experiments.paper.toy import (
     summarise,
     toy_rows,
 )
-from sorr.experiments.rows import Row
+from sorr.experiments.published import LOSSES
+from sorr.experiments.rows import Row, select_rows
 from sorr.experiments.tables import (
     QUICK,
     fill_page,
@@ -160,11 +159,11 @@ def _view(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
 
 
 EXPERIMENT = Experiment(
-    "fig-toy",
-    "Figure 3: lines through toy data with an outlier, and the error as a function of k",
-    MEASURES,
-    _tasks,
-    _view,
+    name="fig-toy",
+    title="Figure 3: lines through toy data with an outlier, and the error as a function of k",
+    measures=MEASURES,
+    tasks=_tasks,
+    view=_view,
 )
 
 
@@ -200,7 +199,7 @@ def _measure_outliers(cells: tuple[Cell, ...]) -> Iterator[tuple[Cell, Measured]
 
 def _view_outliers(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
     records = summarise(rows)
-    protocols = [protocol for protocol in _TITLES if find(records, protocol=protocol)]
+    protocols = [protocol for protocol in _TITLES if select_rows(records, protocol=protocol)]
     page = fill_page(
         "fig-toy-outliers",
         figures="\n\n".join(f"![{_CAPTIONS[p]}](fig-toy-outliers-{p}.png)" for p in protocols),
@@ -217,7 +216,7 @@ def _view_outliers(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
         *(
             write_figure(
                 folder / f"fig-toy-outliers-{protocol}.png",
-                _outlier_figure(find(records, protocol=protocol), _TITLES[protocol]),
+                _outlier_figure(select_rows(records, protocol=protocol), _TITLES[protocol]),
             )
             for protocol in protocols
         ),
@@ -225,11 +224,11 @@ def _view_outliers(rows: list[Row], plan: Plan, folder: Path) -> list[Path]:
 
 
 OUTLIERS = Experiment(
-    "fig-toy-outliers",
-    "Appendix: lines through toy data with 2 to 20 outliers",
-    MEASURES,
-    _outlier_tasks,
-    _view_outliers,
+    name="fig-toy-outliers",
+    title="Appendix: lines through toy data with 2 to 20 outliers",
+    measures=MEASURES,
+    tasks=_outlier_tasks,
+    view=_view_outliers,
 )
 
 
@@ -312,7 +311,7 @@ def _place_legend(figure: Figure | SubFigure, handles: list[Any], columns: int) 
 def _figure(records: Sequence[Record], bayes: dict[str, float]) -> Figure:
     """Return Figure 3: lines in the upper panels, errors as functions of k in the lower ones."""
     plt = need_matplotlib("the experiment fig-toy")
-    protocols = [name for name in ("ours", "paper") if find(records, protocol=name)]
+    protocols = [name for name in ("ours", "paper") if select_rows(records, protocol=name)]
     heights = [2.75 * len(protocols) + 0.6, 6.1]
     figure: Figure = plt.figure(figsize=(10, sum(heights)), layout="constrained")
     halves: Any = figure.subfigures(2, 1, height_ratios=heights)
@@ -328,11 +327,11 @@ def _draw_line_panels(
     axes = figure.subplots(len(protocols), len(_COLUMNS), squeeze=False)
     for axes_row, protocol in zip(axes, protocols, strict=True):
         for ax, (kind, loss) in zip(axes_row, _COLUMNS, strict=True):
-            fits = find(records, protocol=protocol, loss=loss)
+            fits = select_rows(records, protocol=protocol, loss=loss)
             dataset = _shown_dataset(fits, kind)
             lines = {
                 record["model"]: record
-                for record in find(fits, dataset=dataset)
+                for record in select_rows(fits, dataset=dataset)
                 if record["model"] not in _CURVE_MODELS or record["k"] == _K
             }
             draw_panel(ax, toy_rows(dataset), lines)
@@ -348,7 +347,7 @@ def _draw_line_panels(
 
 def _shown_dataset(records: Sequence[Record], kind: str) -> str:
     """Return the data set that is drawn: the authors' if it was measured and their file is here."""
-    is_measured = bool(find(records, dataset=kind + AUTHORS))
+    is_measured = bool(select_rows(records, dataset=kind + AUTHORS))
     return kind + AUTHORS if is_measured and has_file(kind) else kind
 
 
@@ -360,7 +359,7 @@ def _draw_error_panels(
     for axes_row, error in zip(axes, ERRORS, strict=True):
         for ax, (kind, loss) in zip(axes_row, _COLUMNS, strict=True):
             for protocol in protocols[::-1]:
-                curves = find(records, dataset=kind, loss=loss, protocol=protocol)
+                curves = select_rows(records, dataset=kind, loss=loss, protocol=protocol)
                 _draw_curves(ax, curves, error, protocol)
             if error == "error_population":
                 ax.axhline(bayes[kind], color=EASY, linewidth=1.5, zorder=1)
@@ -380,9 +379,9 @@ def _draw_error_panels(
 def _draw_curves(ax: Axes, records: Sequence[Record], error: str, protocol: str) -> None:
     """Draw the mean error of AT_k and AoRR as a function of k, ours with a band."""
     for model in _CURVE_MODELS:
-        curve = find(records, model=model)
+        curve = select_rows(records, model=model)
         if model == "AT_k":  # which is the maximum at k = 1
-            curve = find(records, model="maximum") + curve
+            curve = select_rows(records, model="maximum") + curve
         k = [record["k"] for record in curve]
         mean = np.array([record[error] for record in curve])
         style = _curve_style(model, protocol)
@@ -434,7 +433,8 @@ def _outlier_figure(records: Sequence[Record], title: str) -> Figure:
     for ax in axes.flat[len(panels) :]:
         ax.set_visible(False)
     for ax, letter, (dataset, loss) in zip(axes.flat, "abcdefghijkl", panels, strict=False):
-        lines = {record["model"]: record for record in find(records, dataset=dataset, loss=loss)}
+        fits = select_rows(records, dataset=dataset, loss=loss)
+        lines = {record["model"]: record for record in fits}
         draw_panel(ax, toy_rows("balanced", 0, _case_of(dataset)), lines)
         ax.set_title(f"({letter}) {dataset}, {loss}", fontsize=10)
         ax.label_outer()
@@ -477,10 +477,11 @@ def _rank_table(records: Sequence[Record], bayes: dict[str, float]) -> str:
     header += ["paper's protocol: AoRR", "AT_k", "Bayes"]
     lines = []
     for kind, loss in _COLUMNS:
-        curves = find(records, dataset=kind, loss=loss)
+        curves = select_rows(records, dataset=kind, loss=loss)
         for k in sorted({record["k"] for record in curves if record["model"] == "AoRR"}):
+            fits = select_rows(curves, k=k)
             errors = [
-                _cells(next(iter(find(curves, protocol=protocol, model=model, k=k)), None))[-1]
+                _cells(next(iter(select_rows(fits, protocol=protocol, model=model)), None))[-1]
                 for protocol in _PROTOCOLS
                 for model in ("AoRR", "AT_k")
             ]
@@ -500,7 +501,7 @@ def rank_notes(records: Sequence[Record]) -> list[str]:
         errors = {
             model: {
                 (record["dataset"], record["loss"], record["k"]): record["error_population"]
-                for record in find(records, protocol=protocol, model=model)
+                for record in select_rows(records, protocol=protocol, model=model)
             }
             for model in _CURVE_MODELS
         }
@@ -523,7 +524,7 @@ def rank_notes(records: Sequence[Record]) -> list[str]:
 
 def gap_notes(records: Sequence[Record]) -> list[str]:
     """Return how near our fits are to their minima."""
-    gaps = [record["gap"] for record in find(records, protocol="ours")]
+    gaps = [record["gap"] for record in select_rows(records, protocol="ours")]
     if not gaps:
         return []
     per_cent = 100 * max(gaps)

@@ -98,7 +98,7 @@ CANDIDATES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 _CORNER_WIDTH = 2.0  # of the smoothed margin, as in TopKMultilabelClassifier
 
 
-class Path(NamedTuple):
+class FittedPath(NamedTuple):
     """A fitted model for every candidate of C, and their processor time."""
 
     models: list[Any]
@@ -129,7 +129,7 @@ class Scorer(NamedTuple):
         return average_precision(part.y, scores)
 
 
-def fit_path(scorer: Scorer, k: int, train: Part, candidates: Sequence[float]) -> Path:
+def fit_path(scorer: Scorer, k: int, train: Part, candidates: Sequence[float]) -> FittedPath:
     """Fit every candidate.
 
     Convex models start where the last one ended. The others do not. From small to large C they
@@ -139,7 +139,7 @@ def fit_path(scorer: Scorer, k: int, train: Part, candidates: Sequence[float]) -
     begin = time.process_time()  # one thread, so other processes do not count
     model = scorer.make(k)
     models = [copy.deepcopy(model.set_params(C=scorer.factor * C).fit(*train)) for C in candidates]
-    return Path(models, time.process_time() - begin)
+    return FittedPath(models, time.process_time() - begin)
 
 
 def fit_margins(k: int, train: Part, candidates: Sequence[float]) -> list[Any]:
@@ -247,13 +247,13 @@ class Contest:
         candidates: Sequence[float] = CANDIDATES,
     ) -> None:
         self.split, self.scorers, self.candidates = split, scorers, candidates
-        self._paths: dict[tuple[str, int | None], Path] = {}
+        self._paths: dict[tuple[str, int | None], FittedPath] = {}
 
     def outcome(self, name: str, k: int) -> Outcome:
         """Return the results of a model with k labels."""
         return self._sum_of_two(k) if name == SUM else self._single(name, k)
 
-    def path(self, name: str, k: int) -> Path:
+    def path(self, name: str, k: int) -> FittedPath:
         """Return all candidates of a model."""
         scorer = self.scorers[name]
         key = name, k if scorer.follows_k else None
@@ -274,14 +274,14 @@ class Contest:
         accuracies, precisions = self._on_validation(name, k)
         first, second = best(accuracies), best(precisions)
         return Outcome(
-            scorer.accuracy(path.models[first], test, k),
-            scorer.precision(path.models[second], test),
-            scorer.factor * self.candidates[first],
-            scorer.factor * self.candidates[second],
-            accuracies[first],
-            precisions[second],
-            path.seconds,
-            path.models[first],
+            accuracy=scorer.accuracy(path.models[first], test, k),
+            precision=scorer.precision(path.models[second], test),
+            C=scorer.factor * self.candidates[first],
+            C_precision=scorer.factor * self.candidates[second],
+            validation_accuracy=accuracies[first],
+            validation_precision=precisions[second],
+            seconds=path.seconds,
+            model=path.models[first],
         )
 
     def _sum_of_two(self, k: int) -> Outcome:
@@ -298,14 +298,14 @@ class Contest:
         )
         models = [fit_both(k, *pair, train) for pair in (first, second)]
         return Outcome(
-            scorer.accuracy(models[0], test, k),
-            scorer.precision(models[1], test),
-            first,
-            second,
-            scorer.accuracy(models[0], validation, k),
-            scorer.precision(models[1], validation),
-            self.path(PEER, k).seconds + time.process_time() - begin,
-            models[0],
+            accuracy=scorer.accuracy(models[0], test, k),
+            precision=scorer.precision(models[1], test),
+            C=first,
+            C_precision=second,
+            validation_accuracy=scorer.accuracy(models[0], validation, k),
+            validation_precision=scorer.precision(models[1], validation),
+            seconds=self.path(PEER, k).seconds + time.process_time() - begin,
+            model=models[0],
         )
 
 

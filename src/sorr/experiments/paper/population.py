@@ -18,9 +18,6 @@ from sorr._typing import FloatArray
 from sorr.losses import get_loss
 from sorr.ranked import Mass, Thresholds, thresholds, truncate
 
-LOSSES = ("logistic", "hinge")
-"""The losses of the paper, convex and decreasing at zero."""
-
 _SAME = 1e-12  # minima that differ by less are the same
 
 

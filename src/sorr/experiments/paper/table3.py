@@ -14,6 +14,7 @@ from sorr.experiments.paper.digits import (
     MEASURES,
     ORACLE,
     OUR_MODELS,
+    PAPER_MODELS,
     PEER,
     RANKED,
     SMALL,
@@ -24,7 +25,6 @@ from sorr.experiments.paper.digits import (
     measure_paper,
     setting_of,
 )
-from sorr.experiments.paper.digits import MODELS as RELEASED
 from sorr.experiments.published import MNIST
 from sorr.experiments.rows import Row
 from sorr.experiments.tables import (
@@ -60,7 +60,7 @@ _TABLE_LINES = (
 )
 _PROTOCOLS = {"printed": "printed", "paper": "paper's protocol", "ours": "ours"}
 _HEADER = ("model", "by", *(f"top-{k}" for k in TOPS), f"top-1 - {PEER}")
-_LINES = tuple(dict.fromkeys((*RELEASED, *OUR_MODELS)))
+_LINES = tuple(dict.fromkeys((*PAPER_MODELS, *OUR_MODELS)))
 _PRINTED = {"top-1 SVM": "top-k SVM", RANKED: "top-k SVM", "tkml": "tkml"}
 # About how many seconds a run takes: our models, the loop without and with outer steps.
 _COSTS = {"mnist": (75, 20, 220), SMALL: (4, 0.3, 0.5)}
@@ -86,7 +86,7 @@ def _tasks_of(plan: Plan, data: str, setting: str, run: int) -> Iterator[Task]:
     """Yield the tasks of one draw of wrong labels. The long loop has a task of its own."""
     ours, svm, loop = _COSTS[data]
     if "paper" in plan.protocols:
-        short = tuple(model for model in RELEASED if model != "tkml")
+        short = tuple(model for model in PAPER_MODELS if model != "tkml")
         yield Task(measure_paper, _cells("paper", data, short, setting, run), svm)
         yield Task(measure_paper, _cells("paper", data, ("tkml",), setting, run), loop)
     if "ours" in plan.protocols:
@@ -112,8 +112,8 @@ def _lines(plan: Plan) -> Iterator[Line]:
         setting = setting_of(noise)
         for k in TOPS:
             for model in _LINES:
-                printed = _printed(data, noise, model, k)
-                yield Line(data, setting, model, *printed, f"top{k}", label_of(noise, k))
+                printed, label = _printed(data, noise, model, k), label_of(noise, k)
+                yield Line(data, setting, model, *printed, measure=f"top{k}", label=label)
     for k in TOPS:
         yield Line(data, setting_of(CLEAN), PEER, measure=f"top{k}", label=label_of(CLEAN, k))
 

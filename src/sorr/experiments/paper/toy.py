@@ -22,7 +22,6 @@ from sorr.solvers import Status, constant_model, trim
 KINDS = ("balanced", "imbalanced")
 AUTHORS = " (authors' file)"
 """Added to the name of a kind if the rows are those of the paper's authors."""
-LOSSES = ("logistic", "hinge")
 MODELS = ("average", "maximum", "AT_k", "AoRR")
 LINE = ("coef1", "coef2", "intercept")
 ERRORS = ("error_rows", "error_population")
@@ -266,13 +265,6 @@ def _record(key: tuple[Any, ...], rows: list[Row]) -> Record:
 def is_constant(line: Row | Record) -> bool:
     """Return whether a model has no line: it predicts the same everywhere."""
     return bool(line["coef1"] == 0 and line["coef2"] == 0)
-
-
-def find(records: Iterable[Record], **wanted: Any) -> list[Record]:
-    """Return the records that have these values."""
-    return [
-        record for record in records if all(record[name] == value for name, value in wanted.items())
-    ]
 
 
 def _mean(rows: list[Row], name: str) -> float:
