@@ -119,7 +119,9 @@ def as_inverse_ridge(C: object, name: str = "C") -> float:
     if isinstance(C, bool) or not isinstance(C, Real):
         raise TypeError(f"{name}={C!r} is of type {type(C).__name__}; needed a number")
     if not float(C) > 0:
-        raise ValueError(f"{name}={C} is not positive; needed C > 0: the ridge is |w|^2 / (2 C)")
+        raise ValueError(
+            f"{name}={C} is not positive; needed {name} > 0: the ridge is |w|^2 / (2 {name})"
+        )
     return float(C)
 
 
@@ -127,7 +129,7 @@ def as_inverse_ridge(C: object, name: str = "C") -> float:
 
 
 def as_masses(sample_weight: npt.ArrayLike | None, n: int) -> Weight | None:
-    """Return the mass of each of n rows in float64, or raise an error if they are none."""
+    """Return the mass of each of n rows in float64. None stays None: all rows count the same."""
     if sample_weight is None:
         return None
     weight = np.asarray(sample_weight, dtype=np.float64)
