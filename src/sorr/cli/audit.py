@@ -15,6 +15,7 @@ from sorr.cli.console import (
     check_places,
     make_table,
     one_line,
+    option_of,
     read,
     report_errors,
     shorten,
@@ -124,7 +125,7 @@ def audit(
     folder = out or Path(f"audit-{_stem(data)}")
     places = {name: folder / name for name in _FILES}
     check_places(places.values(), force)
-    report = _audit(data, target, rows, seed, jobs, options)
+    report = _audit(data, target, rows, options, seed=seed, jobs=jobs)
     with show_progress("report"):
         from sorr.auditing import dump_model
 
@@ -157,7 +158,7 @@ def _check_target(
     given = options | {"target": target, "rows": rows}
     names = [name for name, value in given.items() if value not in (None, (), "auto")]
     if names:
-        flags = ", ".join(f"--{name.removesuffix('_column')}" for name in names)
+        flags = ", ".join(map(option_of, names))
         raise typer.BadParameter(
             f"none given; without a file an example is audited, which takes no {flags}",
             param_hint="FILE",
@@ -178,9 +179,10 @@ def _audit(
     data: Path | None,
     target: str | None,
     rows: int | None,
+    options: dict[str, Any],
+    *,
     seed: int,
     jobs: int,
-    options: dict[str, Any],
 ) -> AuditReport:
     table = None if data is None else read(data, [options["id_column"]], rows, seed)
     with show_progress("audit") as progress:

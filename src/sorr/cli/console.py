@@ -109,10 +109,15 @@ def _with_options(error: Exception) -> str:
     return "".join(part if isinstance(part, str) else _as_options(part) for part in parts)
 
 
+def option_of(argument: str) -> str:
+    """Return the option that sets an argument of the library, by its name."""
+    return _OPTIONS.get(argument, f"--{argument}")
+
+
 def _as_options(argument: Any) -> str:
     from sorr.auditing import quote
 
-    option = _OPTIONS.get(argument.name, f"--{argument.name}")
+    option = option_of(argument.name)
     if argument.value is None:
         return option
     values = argument.value if isinstance(argument.value, list) else [argument.value]
