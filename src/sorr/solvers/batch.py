@@ -530,7 +530,7 @@ class Frame:
         if unit == 0 and losses.any():  # most targets are the same
             unit = float(np.median(losses[losses > 0]))
         unit = unit or 1.0
-        return cls(rows, centre, spread, penalty, level, reach, unit)
+        return cls(rows, centre, spread, penalty=penalty, level=level, reach=reach, unit=unit)
 
     def constant(self, size: int) -> FloatArray:
         """Return candidates that predict the middle of the targets for all rows, or zero."""

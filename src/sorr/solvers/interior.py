@@ -227,7 +227,7 @@ class _State:
             da = lag + dxi[:, None]
             dV = t - e * da
             dnu = np.where(self.bounded, (rl - self.nu * dlam) / lam, 0.0)
-            return _Direction(dtheta, dlam, dxi, da, dV, -dV.sum(axis=1), dnu)
+            return _Direction(theta=dtheta, lam=dlam, xi=dxi, a=da, V=dV, u=-dV.sum(axis=1), nu=dnu)
 
         count = float(band.omega.sum() * (self.s.shape[1] + 1))
         before = self.complementarity()
