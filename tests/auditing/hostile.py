@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from sorr.auditing import variations
-from sorr.auditing.entry import audit_table
-from sorr.auditing.table import Table
+from sorr.auditing import Table, audit_table, variations
 
 pd = pytest.importorskip("pandas", reason="tables are an extra")
 pytest.importorskip("jinja2", reason="the page is an extra")

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from sorr.auditing import Table
 from sorr.auditing.rows import Roles, labelled_rows
-from sorr.auditing.table import Table
 
 
 def table(frame, name="the table", lines=None):

@@ -3,8 +3,7 @@ import pandas as pd
 import pytest
 
 import sorr
-from sorr.auditing import variations
-from sorr.auditing.table import TableError
+from sorr.auditing import TableError, variations
 from tests.auditing.tables import mixed
 
 pytest.importorskip("pandas", reason="tables are an extra")

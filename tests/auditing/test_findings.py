@@ -185,9 +185,7 @@ def test_a_reason_says_what_the_model_predicts_and_how_sure_it_is():
     other, sure = np.where(given == "yes", "no", "yes"), np.array([0.998, 0.6, 0.07])
     found = Suggestions(other, sure, 1 - sure)
     texts = reasons(fitted, chosen, found, np.array([False, True, False]))
-    assert texts[0].startswith(
-        f"The model predicts {other[0]} (>99%), not {given[0]}, because of"
-    )
+    assert texts[0].startswith(f"The model predicts {other[0]} (>99%), not {given[0]}, because of")
     assert texts[1].startswith(
         f"This row is far from all others. The model predicts {other[1]} (60%)"
     )

@@ -3,9 +3,8 @@ import pytest
 
 pytest.importorskip("pandas", reason="tables are an extra")
 
-from sorr.auditing import fit
+from sorr.auditing import dump_model, fit
 from sorr.auditing.fit import fit_rows
-from sorr.auditing.storage import dump_model
 from tests.auditing.tables import line, mixed, rows
 
 

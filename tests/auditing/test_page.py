@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sorr.auditing.entry import audit_example, audit_table
+from sorr.auditing import audit_example, audit_table
 from sorr.auditing.page import figures, page, render, sections
 from sorr.auditing.page.figures import FRAME, round_steps, svg_path
 from sorr.auditing.page.words import seen, short

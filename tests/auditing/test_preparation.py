@@ -6,8 +6,8 @@ pytest.importorskip("pandas", reason="tables are an extra")
 
 import pandas as pd
 
+from sorr.auditing import TableError
 from sorr.auditing.preparation import MISSING, RawColumns, TypicalScaler, prepared_by, sources
-from sorr.auditing.table import TableError
 
 
 def frame():

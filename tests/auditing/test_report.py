@@ -10,7 +10,8 @@ pytest.importorskip("pandas", reason="tables are an extra")
 
 import pandas as pd
 
-from sorr.auditing.entry import audit_example, audit_table, example
+from sorr.auditing import audit_example, audit_table
+from sorr.auditing.entry import example
 from tests.auditing.hostile import quickly
 from tests.auditing.tables import line, mixed, table, three_classes
 

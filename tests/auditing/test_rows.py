@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sorr.auditing import Table, TableError
 from sorr.auditing.rows import (
     Roles,
     check_features,
@@ -12,7 +13,6 @@ from sorr.auditing.rows import (
     missing_counts,
     task_of,
 )
-from sorr.auditing.table import Table, TableError
 from tests.auditing.tables import mixed, rows, table
 
 pytest.importorskip("pandas", reason="tables are an extra")

@@ -16,10 +16,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sorr import RankedRangeClassifier, RankedRangeRegressor
-from sorr.auditing import storage
-from sorr.auditing.fit import fit_table
-from sorr.auditing.storage import ModelError, dump_model, load_model, pack, read_model, unpack
-from sorr.auditing.table import read_table
+from sorr.auditing import ModelError, dump_model, fit_table, load_model, read_table, storage
+from sorr.auditing.storage import pack, read_model, unpack
 from sorr.losses import Huber
 
 pytest.importorskip("skops", reason="models are stored by it")

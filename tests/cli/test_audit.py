@@ -16,10 +16,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import sorr.auditing.entry
-from sorr.auditing.entry import audit_table
-from sorr.auditing.report import AuditReport
-from sorr.auditing.storage import load_model
-from sorr.auditing.table import read_table
+from sorr.auditing import AuditReport, audit_table, load_model, read_table
 from sorr.cli.app import app
 from sorr.cli.audit import print_summary
 from tests.cli.fakes import RIGHT, people

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 from typer.testing import CliRunner
 
-from sorr.auditing.storage import ModelError
-from sorr.auditing.table import Argument, TableError
+from sorr.auditing import ModelError, TableError
+from sorr.auditing.table import Argument
 from sorr.cli.console import (
     as_json,
     check_places,

@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 from typer.testing import CliRunner
 
 from sorr import RankedRangeClassifier
-from sorr.auditing.storage import dump_model, load_model
+from sorr.auditing import dump_model, load_model
 from sorr.cli.app import app
 from tests.cli.fakes import RIGHT, people
 

@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from sorr.auditing.table import TableError, files, read_table
+from sorr.auditing import TableError, read_table
+from sorr.auditing.table import files
 from sorr.auditing.table.files import available_memory, bytes_per_row, check_memory
 
 

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sorr.auditing.table import SUFFIXES, TableError, read_table, reading
+from sorr.auditing import TableError, read_table
+from sorr.auditing.table import SUFFIXES, reading
 from sorr.auditing.table.text import MISSING
 
 pd = pytest.importorskip("pandas", reason="tables are read by pandas")

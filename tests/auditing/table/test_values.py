@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sorr.auditing.table import TableError, files, quote, quote_bare, read_table, text
+from sorr.auditing import TableError, quote, read_table
+from sorr.auditing.table import files, quote_bare, text
 from sorr.auditing.table.values import read_numbers
 
 pytest.importorskip("pandas", reason="tables are read by pandas")
