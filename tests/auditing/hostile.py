@@ -1,12 +1,14 @@
 """A table that would rather be a program, and a quick audit of it."""
 
-import numpy as np
 import pytest
+
+pytest.importorskip("jinja2", reason="the page is an extra")
+
+import numpy as np
 
 from sorr.auditing import Table, audit_table, variations
 
 pd = pytest.importorskip("pandas", reason="tables are an extra")
-pytest.importorskip("jinja2", reason="the page is an extra")
 
 SCRIPT = "</script><script>window.__pwned=1</script>"
 IMAGE = '"><img src=x onerror="window.__pwned=2">'

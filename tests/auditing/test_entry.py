@@ -1,12 +1,13 @@
+import pytest
+
+pytest.importorskip("pandas", reason="tables are an extra")
+
 import numpy as np
 import pandas as pd
-import pytest
 
 import sorr
 from sorr.auditing import TableError, variations
 from tests.auditing.tables import mixed
-
-pytest.importorskip("pandas", reason="tables are an extra")
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,10 @@
 from dataclasses import replace
 
-import numpy as np
 import pytest
+
+pytest.importorskip("pandas", reason="tables are an extra")
+
+import numpy as np
 
 from sorr.auditing.findings import (
     Stratum,
@@ -15,8 +18,6 @@ from sorr.auditing.findings import (
 )
 from sorr.auditing.fit import fit_rows
 from tests.auditing.tables import line, mixed, rows, three_classes
-
-pytest.importorskip("pandas", reason="tables are an extra")
 
 
 def test_rows_left_out_come_first_and_ranks_are_those_of_the_scores():
@@ -103,9 +104,6 @@ def test_the_class_that_others_are_mistaken_for_is_suggested():
         share = replace(judgement.share, flip_rate_=flips)
         found = suggestions(fitted, replace(judgement, share=share), chosen)
         assert set(found.labels) == {"ab"[source]}
-
-
-pytest.importorskip("pandas", reason="tables are an extra")
 
 
 @pytest.mark.parametrize("kind", ["two", "three", "numbers"])

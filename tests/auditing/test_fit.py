@@ -1,7 +1,8 @@
-import numpy as np
 import pytest
 
 pytest.importorskip("pandas", reason="tables are an extra")
+
+import numpy as np
 
 from sorr.auditing import dump_model, fit
 from sorr.auditing.fit import fit_rows

@@ -1,10 +1,10 @@
-import numpy as np
 import pytest
-from sklearn.pipeline import Pipeline
 
 pytest.importorskip("pandas", reason="tables are an extra")
 
+import numpy as np
 import pandas as pd
+from sklearn.pipeline import Pipeline
 
 from sorr.auditing import TableError
 from sorr.auditing.preparation import MISSING, RawColumns, TypicalScaler, prepared_by, sources

@@ -3,11 +3,11 @@ import io
 import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 pytest.importorskip("pandas", reason="tables are an extra")
 
+import numpy as np
 import pandas as pd
 
 from sorr.auditing import audit_example, audit_table

@@ -1,8 +1,11 @@
 import datetime as dt
 
+import pytest
+
+pytest.importorskip("pandas", reason="tables are an extra")
+
 import numpy as np
 import pandas as pd
-import pytest
 
 from sorr.auditing import Table, TableError
 from sorr.auditing.rows import (
@@ -14,8 +17,6 @@ from sorr.auditing.rows import (
     task_of,
 )
 from tests.auditing.tables import mixed, rows, table
-
-pytest.importorskip("pandas", reason="tables are an extra")
 
 
 @pytest.mark.parametrize(
@@ -110,9 +111,6 @@ def test_a_column_that_counts_the_rows_is_noted():
 
 def test_missing_values_are_counted_where_there_are_any():
     assert missing_counts(pd.DataFrame({"a": [1, None], "b": ["x", "y"]})) == {"a": 1}
-
-
-pytest.importorskip("pandas", reason="tables are an extra")
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,12 @@ import struct
 import zipfile
 from pathlib import Path
 
-import numpy as np
 import pytest
+
+pytest.importorskip("skops", reason="models are stored by it")
+
+import numpy as np
+import skops.io
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
@@ -19,9 +23,6 @@ from sorr import RankedRangeClassifier, RankedRangeRegressor
 from sorr.auditing import ModelError, dump_model, fit_table, load_model, read_table, storage
 from sorr.auditing.storage import pack, read_model, unpack
 from sorr.losses import Huber
-
-pytest.importorskip("skops", reason="models are stored by it")
-import skops.io
 
 
 class Stranger(TransformerMixin, BaseEstimator):

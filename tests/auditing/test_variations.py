@@ -1,14 +1,14 @@
 from itertools import pairwise
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from sklearn.base import clone
 
 pytest.importorskip("pandas", reason="tables are an extra")
 
+import numpy as np
 import pandas as pd
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
 
 from sorr.auditing import variations
 from sorr.auditing.fit import fit_rows, largest

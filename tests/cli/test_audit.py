@@ -10,8 +10,14 @@ from pathlib import Path
 from textwrap import dedent
 from types import SimpleNamespace
 
-import pandas as pd
 import pytest
+
+pytest.importorskip("typer", reason="the command line is an extra")
+pytest.importorskip("rich", reason="the command line is an extra")
+pytest.importorskip("pandas", reason="tables are read by it")
+pytest.importorskip("skops", reason="models are stored by it")
+
+import pandas as pd
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -21,12 +27,6 @@ from sorr.cli.app import app
 from sorr.cli.audit import print_summary
 from tests.cli.fakes import RIGHT, people
 from tests.experiments.fakes import ROOT, wait_for
-
-pytest.importorskip("typer", reason="the command line is an extra")
-pytest.importorskip("rich", reason="the command line is an extra")
-pytest.importorskip("pandas", reason="tables are read by it")
-pytest.importorskip("skops", reason="models are stored by it")
-
 
 FILES = ["model.skops", "report.html", "suspects.csv"]
 

@@ -9,6 +9,10 @@ import warnings
 from textwrap import dedent
 
 import pytest
+
+pytest.importorskip("typer", reason="the command line is an extra")
+pytest.importorskip("rich", reason="the command line is an extra")
+
 import typer
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,8 +32,6 @@ from sorr.cli.console import (
 )
 from sorr.cli.options import Debug
 from sorr.experiments.tables import format_table
-
-pytest.importorskip("typer", reason="the command line is an extra")
 
 
 def end(error, *arguments, env=None):
@@ -267,9 +269,6 @@ def test_files_have_the_usual_rights(tmp_path):
     usual.touch()
     write_files({path: "x"}, force=False)
     assert path.stat().st_mode == usual.stat().st_mode
-
-
-pytest.importorskip("rich", reason="the command line is an extra")
 
 
 PAGE = f"""# Errors

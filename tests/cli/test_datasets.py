@@ -2,12 +2,12 @@ import csv
 import io
 import json
 
-import numpy as np
 import pytest
 
 pytest.importorskip("typer", reason="the command line is an extra")
 pytest.importorskip("rich", reason="the command line is an extra")
 
+import numpy as np
 from typer.testing import CliRunner
 
 from sorr.cli.app import app

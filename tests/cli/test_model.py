@@ -3,8 +3,14 @@ import io
 import json
 import shutil
 
-import pandas as pd
 import pytest
+
+pytest.importorskip("typer", reason="the command line is an extra")
+pytest.importorskip("rich", reason="the command line is an extra")
+pytest.importorskip("pandas", reason="tables are read by it")
+pytest.importorskip("skops", reason="models are stored by it")
+
+import pandas as pd
 from sklearn.pipeline import Pipeline
 from typer.testing import CliRunner
 
@@ -12,11 +18,6 @@ from sorr import RankedRangeClassifier
 from sorr.auditing import dump_model, load_model
 from sorr.cli.app import app
 from tests.cli.fakes import RIGHT, people
-
-pytest.importorskip("typer", reason="the command line is an extra")
-pytest.importorskip("rich", reason="the command line is an extra")
-pytest.importorskip("pandas", reason="tables are read by it")
-pytest.importorskip("skops", reason="models are stored by it")
 
 
 def run(*arguments):

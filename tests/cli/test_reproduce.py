@@ -6,16 +6,15 @@ from textwrap import dedent
 
 import pytest
 
-import sorr
-from tests.experiments.fakes import ROOT, failing, logged, measured, published, wait_for
-
 pytest.importorskip("typer", reason="the command line is an extra")
 pytest.importorskip("rich", reason="the command line is an extra")
 
 from typer.testing import CliRunner
 
+import sorr
 from sorr.cli.app import app
 from sorr.experiments import Plan, row_file
+from tests.experiments.fakes import ROOT, failing, logged, measured, published, wait_for
 
 MISSING_FILE = FileNotFoundError("mnist.gz is not in /data; put it there")
 

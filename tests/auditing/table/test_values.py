@@ -8,14 +8,15 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("pandas", reason="tables are read by pandas")
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sorr.auditing import TableError, quote, read_table
 from sorr.auditing.table import files, quote_bare, text
 from sorr.auditing.table.values import read_numbers
-
-pytest.importorskip("pandas", reason="tables are read by pandas")
 
 HOSTILE = "\x1b[31m\r\nred\u202e" + "x" * 500
 
