@@ -121,24 +121,6 @@ def test_help_loads_nothing_that_only_a_command_needs():
     assert done.stdout.endswith("set()\n")
 
 
-def test_help_takes_less_than_a_third_of_a_second_of_the_processor():
-    pytest.importorskip("typer", reason="the command line is an extra")
-    resource = pytest.importorskip("resource", reason="times are counted otherwise there")
-
-    def spent():
-        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return usage.ru_utime + usage.ru_stime
-
-    times = []
-    for _ in range(10):  # the machine may be busy
-        before = spent()
-        assert run("--help").returncode == 0
-        times.append(spent() - before)
-        if min(times) < 0.3:
-            return
-    raise AssertionError(f"the best of ten: {min(times):.2f} s")
-
-
 def completed(words):
     place = str(len(words.split(" ")) - 1)
     done = run(_SORR_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=place)
