@@ -121,8 +121,8 @@ def test_outliers_are_dropped_and_a_line_without_them_is_found():
 @each_shape
 def test_from_a_solution_there_is_no_further_step(options):
     objective = problem(**options)
-    solution = dca(objective, inner="deterministic", tol=1e-9, outer_steps=500)
-    again = dca(objective, inner="deterministic", tol=1e-9, start=solution.theta)
+    solution = dca(objective, inner="deterministic", tol=1e-12, outer_steps=500)
+    again = dca(objective, inner="deterministic", tol=1e-12, start=solution.theta)
     assert solution.status is again.status is Status.CONVERGED
     assert_allclose(again.objective, solution.objective, rtol=1e-7)
 
