@@ -25,6 +25,13 @@ from sorr._checks import (
 )
 
 
+def test_both_ends_of_a_range_of_counts_belong_to_it():
+    assert [as_count("k", k, lowest=2, highest=4) for k in (2, np.int32(3), 4)] == [2, 3, 4]
+    for outside in (1, 5):
+        with pytest.raises(ValueError, match="needed an int, from 2 to 4"):
+            as_count("k", outside, lowest=2, highest=4)
+
+
 @pytest.mark.parametrize(
     ("check", "kind", "message"),
     [
