@@ -21,18 +21,21 @@ _ROOMS = (
 _ROOM_OF = {
     "AuditReport": "auditing",
     "ConstantModelWarning": "estimators",
+    "Judgement": "share",
     "LabelSetClassifier": "estimators",
     "NotConvergedWarning": "estimators",
-    "OutlierShare": "share",
     "RankedRangeClassifier": "estimators",
     "RankedRangeClassifierCV": "estimators",
     "RankedRangeRegressor": "estimators",
     "RankedRangeRegressorCV": "estimators",
     "ResidualShare": "share",
     "SeparableWarning": "estimators",
+    "Tier": "share",
     "TopKMultilabelClassifier": "estimators",
+    "TrimmedClassifier": "estimators",
     "audit": "auditing",
-    "estimate_outlier_share": "share",
+    "held_out_probabilities": "share",
+    "judge_labels": "share",
 }
 __all__ = [*_ROOM_OF, *_ROOMS]
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from sorr.estimators import print_reports, print_steps, rollback_on_error
+from sorr._progress import print_reports
+from sorr.estimators import print_steps, rollback_on_error
 from sorr.estimators.base import prefix_errors
 from sorr.solvers import Step
 

@@ -20,7 +20,6 @@ _FILES = {
     "load_model": "storage",
     "read_table": "table",
     "quote": "table",
-    "to_csv": "export",
 }
 __all__ = list(_FILES)
 

@@ -14,7 +14,7 @@ from sklearn.metrics import confusion_matrix
 from sklearn.pipeline import Pipeline
 
 from sorr import __version__
-from sorr.auditing.export import to_csv
+from sorr._csv import to_csv
 from sorr.auditing.findings import Judgement, Stratum, all_strata, reasons, suggestions, unevenness
 from sorr.auditing.fit import Fitted
 from sorr.auditing.rows import Rows

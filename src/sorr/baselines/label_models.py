@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from sorr._checks import as_inverse_ridge, check_choice, check_flag, check_limits, check_verbose
+from sorr._progress import print_reports
 from sorr._typing import FloatArray
 from sorr.estimators import (
     Labels,
@@ -15,7 +16,6 @@ from sorr.estimators import (
     Rows,
     TopKLinear,
     logistic_scores,
-    print_reports,
 )
 from sorr.losses import LogSumExpPairwise, SigmoidPairwise
 from sorr.objectives import RankedRangeObjective

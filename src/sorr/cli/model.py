@@ -175,7 +175,7 @@ def predict(
     for note in table.notes:
         print_error_line(f"Note: {note}")
     with show_progress("predicting"):
-        from sorr.auditing import to_csv
+        from sorr._csv import to_csv
 
         columns = _predict(model, pipeline, table, id_column)
         records = list(zip(*columns.values(), strict=True))

@@ -1,5 +1,6 @@
 """Estimators in scikit-learn's form, which leave out outliers and wrong labels."""
 
+from sorr.estimators.any_model import TrimmedClassifier
 from sorr.estimators.base import (
     ConstantModelWarning,
     LinearClassifier,
@@ -8,7 +9,6 @@ from sorr.estimators.base import (
     SeparableWarning,
     encode,
     loss_of_classes,
-    print_reports,
     print_steps,
     rollback_on_error,
     validate_rows,
@@ -38,11 +38,11 @@ __all__ = [
     "SeparableWarning",
     "TopKLinear",
     "TopKMultilabelClassifier",
+    "TrimmedClassifier",
     "encode",
     "fit_first",
     "logistic_scores",
     "loss_of_classes",
-    "print_reports",
     "print_steps",
     "ranking_of",
     "rollback_on_error",

@@ -6,11 +6,9 @@ progress on standard error; and a fit that fails without a trace.
 
 from __future__ import annotations
 
-import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from time import monotonic
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +19,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from sorr._checks import as_masses, class_index
-from sorr._typing import FloatArray, IntArray, Report, Weight
+from sorr._progress import line_printer
+from sorr._typing import FloatArray, IntArray, Weight
 from sorr.losses import BinaryLoss, Loss, MulticlassLoss, RegressionLoss, get_loss
 from sorr.solvers import Progress, Solution, Status, Step
 
@@ -29,7 +28,6 @@ _LARGEST_COUNT = 2.0**53  # a larger mass is not a number of rows
 _TINY_LOSS = 1e-7  # of every kept row: margins of 16, and probabilities of one
 _SMALL_LOSS = 1e-2  # the same without a ridge, where the solver gives up at some point
 _UNFINISHED = (Status.UNCERTIFIED, Status.NOT_FIXED, Status.ITERATION_LIMIT)
-_SECONDS_BETWEEN_LINES = 2.0
 _TWINS = (("logistic", "softmax"), ("hinge", "multiclass_hinge"))  # for two classes, for more
 
 # -- Rows and linear models ------------------------------------------------------------------------
@@ -58,6 +56,11 @@ class Rows(NamedTuple):
         """Return some of the rows, as if no others had been given."""
         weight = None if self.weight is None else self.weight[index]
         return Rows(self.X[index], self.y[index], weight, None, len(index))
+
+    def keep(self, index: IntArray) -> Rows:
+        """Return some of the rows, which still know their places among those that were given."""
+        places = index if self.places is None else self.places[index]
+        return self.take(index)._replace(places=places, n_given=self.n_given)
 
     def spread(self, values: npt.NDArray[Any], missing: Any) -> npt.NDArray[Any]:
         """Return one value for each row that was given; rows of weight zero get `missing`."""
@@ -310,7 +313,7 @@ def print_steps(name: str, verbose: int) -> Progress | None:
 
     It prints at most one line every two seconds, or every line if `verbose` is above 1.
     """
-    print_line = _line_printer(name, verbose)
+    print_line = line_printer(name, verbose)
 
     def print_step(step: Step) -> None:
         print_line(
@@ -319,29 +322,6 @@ def print_steps(name: str, verbose: int) -> Progress | None:
         )
 
     return print_step if verbose else None
-
-
-def print_reports(name: str, verbose: int) -> Report | None:
-    """Return the same for work whose amount is known."""
-    print_line = _line_printer(name, verbose)
-
-    def print_report(done: float, total: float, text: str) -> None:
-        print_line(f"{text} ({done:.3g} of {total:g})")
-
-    return print_report if verbose else None
-
-
-def _line_printer(name: str, verbose: int) -> Callable[[str], None]:
-    begin = last = monotonic()
-
-    def print_line(text: str) -> None:
-        nonlocal last
-        now = monotonic()
-        if verbose > 1 or now - last >= _SECONDS_BETWEEN_LINES:
-            last = now
-            print(f"[{name}] {now - begin:.0f} s: {text}", file=sys.stderr, flush=True)
-
-    return print_line
 
 
 # -- Losses for the targets at hand ----------------------------------------------------------------

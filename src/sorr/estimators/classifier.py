@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sorr._checks import as_seed, check_choice, classes_of
-from sorr._typing import FloatArray, IntArray
+from sorr._checks import as_whole_seed, check_choice, classes_of
+from sorr._typing import BoolArray, FloatArray, IntArray
 from sorr.estimators.base import (
     LinearClassifier,
     Rows,
@@ -21,6 +21,7 @@ from sorr.estimators.base import (
 )
 from sorr.estimators.ranked_range import (
     RankedRangeLinear,
+    Ranks,
     Task,
     class_factors,
     named_minima,
@@ -28,8 +29,7 @@ from sorr.estimators.ranked_range import (
     ranks_in_classes,
 )
 from sorr.losses import Loss
-from sorr.ranked import Mass
-from sorr.share import DROPS, OutlierShare, share_of
+from sorr.share import Judgement, judge_linear
 
 RANKINGS = ("within_class", "pooled")
 
@@ -46,14 +46,15 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
 
     Parameters
     ----------
-    m : float, int, mapping, "auto" or "estimate", default=0.1
-        How many rows to drop, those with the largest losses: wrong labels and outliers. A float
-        is a fraction of each class (rounded down, so that no class vanishes) or, if pooled, of
-        all rows. An int is a count, for pooled ranking only; within classes it would have two
+    m : "auto", float, int or mapping, default="auto"
+        How many rows to drop, those with the largest losses: wrong labels and outliers. "auto"
+        judges the labels: it drops as many rows of each class as are probably wrong if there is
+        evidence of wrong labels that a forest shares, and rows far from all others that
+        contradict them; otherwise, and with fewer than 50 rows, it drops nothing. A float is a
+        fraction of each class (rounded down, so that no class vanishes) or, if pooled, of all
+        rows. An int is a count, for pooled ranking only; within classes it would have two
         readings. A mapping gives classes their own count or fraction; a class that it does not
-        name drops nothing. Pass 0 to drop nothing, not 0.0, which is not a fraction. "auto"
-        estimates how many rows of each class to drop for the best predictions. "estimate" drops
-        as many as seem wrong, for a list of suspects. See `estimate_outlier_share`.
+        name drops nothing. Pass 0 to drop nothing, not 0.0, which is not a fraction.
     k : float, int, mapping or None, default=None
         The last rank to keep, in the same units. None keeps all rows with smaller losses.
     loss : str or Loss, default="logistic"
@@ -125,15 +126,17 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
         The dropped rows, those above rank m. Rows that tie at rank m share what is dropped of
         them; all of them are in the mask if that is more than half. The same holds for a row
         across rank m, if masses are not whole numbers.
-    share_ : OutlierShare
-        The estimate behind ``m="auto"`` or "estimate"; only there for these.
+    judgement_ : Judgement
+        The judgement behind ``m="auto"``, of the rows with weight; only there for it. With more
+        than 10,000 rows, the forest judges a sample of them.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     See Also
     --------
     RankedRangeClassifierCV : Chooses m, k and C by cross-validation.
-    estimate_outlier_share : The estimate behind ``m="auto"``.
+    TrimmedClassifier : The same for any model.
+    judge_labels : The judgement of labels from probabilities of any model.
 
     References
     ----------
@@ -155,11 +158,11 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
     array(['yes', 'no'], dtype='<U3')
     """
 
-    share_: OutlierShare
+    judgement_: Judgement
 
     def __init__(
         self,
-        m: float | int | Mapping[Any, int | float] | Literal["auto", "estimate"] = 0.1,
+        m: float | int | Mapping[Any, int | float] | Literal["auto"] = "auto",
         k: float | int | Mapping[Any, int | float] | None = None,
         *,
         loss: str | Loss = "logistic",
@@ -228,47 +231,64 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
         if is_pooled and factor is not None:
             weight = factor[index] if rows.weight is None else factor[index] * rows.weight
             rows, masses, factor = rows._replace(weight=weight), masses * factor, None
-        m, start = self._drop_and_start(rows, classes, index)
-        find_ranks = ranks_in_all if is_pooled else ranks_in_classes
+        m, k, dropped = self._ranks_and_dropped(rows, classes, index, masses)
+        kept = np.flatnonzero(~dropped)
+        some, of_kept = (rows.keep(kept), index[kept]) if dropped.any() else (rows, index)
         task = Task(
-            rows=rows,
+            rows=some,
             loss=loss,
-            target=encode(loss, index),
-            ranks=find_ranks(m, self.k, rows.round_masses(masses), names),
-            groups=None if is_pooled else index,
+            target=encode(loss, of_kept),
+            ranks=Ranks(m, k),
+            groups=None if is_pooled else of_kept,
             multiplier=factor,
-            start=start,
         )
         solution, notices = self._learn(task)
         self._keep_classes(loss, classes, solution.coef, solution.intercept)
         self.minima_ = named_minima(solution.minima, names, factor)
+        if dropped.any():
+            self._keep_dropped(rows, index, dropped)
         return notices
 
-    def _drop_and_start(
-        self, rows: Rows, classes: npt.NDArray[Any], index: IntArray
-    ) -> tuple[Any, FloatArray | None]:
-        """Return m as a number or mapping, and where to start; an estimate of m is stored."""
-        if hasattr(self, "share_"):
-            del self.share_  # of an earlier fit
+    def _ranks_and_dropped(
+        self, rows: Rows, classes: npt.NDArray[Any], index: IntArray, masses: npt.NDArray[Any]
+    ) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Return ranks among the rows to learn from, and the rows that a judgement leaves out."""
+        if hasattr(self, "judgement_"):
+            del self.judgement_  # of an earlier fit
+        find_ranks = ranks_in_all if self.ranking == "pooled" else ranks_in_classes
+        names, sizes = classes.tolist(), rows.round_masses(masses)
         if not isinstance(self.m, str):
-            return self.m, None
-        check_choice("m", self.m, DROPS)
-        share = self.share_ = share_of(
+            return *find_ranks(self.m, self.k, sizes, names), np.zeros(len(index), dtype=bool)
+        check_choice("m", self.m, ("auto",))
+        m, k = find_ranks(0, self.k, sizes, names)
+        judged = judge_linear(
             rows.X,
-            classes,
             index,
-            C=self.C,
-            fit_intercept=self.fit_intercept,
-            weight=rows.weight,
-            drop=self.m,
-            random_state=as_seed(self.random_state),
+            classes,
+            rows.weight,
+            seed=as_whole_seed(self.random_state),
             n_jobs=self.n_jobs,
         )
-        drops = [mass if isinstance(mass, int) else Mass(mass) for mass in share.drop_.tolist()]
-        if self.ranking != "pooled":
-            return dict(zip(share.classes_.tolist(), drops, strict=True)), share.theta_
-        total = sum(drops)
-        return total if share.drop_.dtype.kind == "i" else Mass(total), share.theta_
+        self.judgement_ = judged.judgement
+        return (
+            m,
+            np.maximum(k - self._dropped_mass(rows, index, judged.dropped), 1.0),
+            judged.dropped,
+        )
+
+    def _dropped_mass(self, rows: Rows, index: IntArray, dropped: BoolArray) -> FloatArray:
+        """Return the mass of dropped rows, of each class or in all."""
+        weight = dropped if rows.weight is None else rows.weight * dropped
+        by_class = np.bincount(index, weight).astype(np.float64)
+        return by_class.sum(keepdims=True) if self.ranking == "pooled" else by_class
+
+    def _keep_dropped(self, rows: Rows, index: IntArray, dropped: BoolArray) -> None:
+        """Add the rows that a judgement left out to the attributes of the fit."""
+        places = np.flatnonzero(dropped) if rows.places is None else rows.places[dropped]
+        mass = self._dropped_mass(rows, index, dropped)
+        self.m_, self.k_ = self.m_ + mass, self.k_ + mass
+        self.losses_[places] = self._losses(rows.X[dropped], self.classes_[index[dropped]])[0]
+        self.outlier_mask_[places] = True
 
     def row_losses(self, X: Any, y: Any) -> FloatArray:
         """Return the loss of each row.

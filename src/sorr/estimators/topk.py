@@ -20,6 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import validate_data
 
 from sorr._checks import as_inverse_ridge, as_label_count, check_choice
+from sorr._progress import print_reports
 from sorr._typing import BoolArray, FloatArray, IntArray, Report
 from sorr.estimators.base import (
     LinearModel,
@@ -27,7 +28,6 @@ from sorr.estimators.base import (
     Rows,
     check_length,
     prefix_errors,
-    print_reports,
     rollback_on_error,
     warn,
 )

@@ -1,18 +1,36 @@
-"""Estimates of how many labels are wrong, or numbers outliers, without any checked label."""
+"""Which labels are wrong, judged from held-out scores of any model; outliers of a regression."""
 
-from sorr.share.estimate import DROPS, OutlierShare, estimate_outlier_share, share_of
-from sorr.share.leverage import centre_and_spread
+from sorr.share.constants import FEWEST_ROWS
+from sorr.share.held_out import (
+    MODELS,
+    LabelledRows,
+    held_out_probabilities,
+    is_named,
+    make_model,
+    probabilities_of,
+)
+from sorr.share.linear import centre_and_spread, judge_linear
 from sorr.share.residuals import ResidualRegime, ResidualShare, residual_share_of
-from sorr.share.verdict import Regime
+from sorr.share.two_models import judge_rows, name_of
+from sorr.share.verdict import Judgement, Tier, droppable, judge_labels
 
 __all__ = [
-    "DROPS",
-    "OutlierShare",
-    "Regime",
+    "FEWEST_ROWS",
+    "MODELS",
+    "Judgement",
+    "LabelledRows",
     "ResidualRegime",
     "ResidualShare",
+    "Tier",
     "centre_and_spread",
-    "estimate_outlier_share",
+    "droppable",
+    "held_out_probabilities",
+    "is_named",
+    "judge_labels",
+    "judge_linear",
+    "judge_rows",
+    "make_model",
+    "name_of",
+    "probabilities_of",
     "residual_share_of",
-    "share_of",
 ]

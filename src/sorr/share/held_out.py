@@ -1,83 +1,710 @@
-"""Scores of rows by models that have not seen them."""
+"""Probabilities of rows by models that have not seen them, for any classifier of scikit-learn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from scipy.special import log_softmax, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.ensemble._forest import ForestClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import check_cv
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import (
+    _check_method_params,
+    check_is_fitted,
+    has_fit_parameter,
+    indexable,
+    validate_data,
+)
 
-from sorr._typing import FloatArray
-from sorr.share.average import AverageLoss, Metric
+from sorr._checks import as_count, as_masses, as_vector, as_whole_seed, classes_of, suggest
+from sorr._progress import print_reports
+from sorr._typing import FloatArray, IntArray, Report
+from sorr.share.constants import (
+    CATEGORY,
+    FEWEST_TREES,
+    FOLDS,
+    LARGEST_SAMPLE,
+    LEAF,
+    LEAVES_OF_BOOSTING,
+    ROUNDS_OF_BOOSTING,
+    SMALLEST_IN_STACK,
+    STACK_PULL,
+    STEPS_OF_LINE,
+    TREES,
+)
+from sorr.share.posterior import calibrate
 
-_ROWS_FOR_TWO_FOLDS = 100  # for each parameter; with fewer there are three
-_ROWS_FOR_WARM_START = 20  # for each parameter; with fewer a fit knows each label
-_Result = TypeVar("_Result")
+MODELS = ("auto", "forest", "linear", "boosting")
+_CHUNK = 1 << 22  # entries of X that are scored at a time
 
 
-class HeldOut(NamedTuple):
-    """Scores of all rows by fits to the other folds, and those fits."""
+def held_out_probabilities(
+    estimator: Any,
+    X: Any,
+    y: npt.ArrayLike,
+    *,
+    cv: Any = None,
+    groups: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+    max_train_rows: int = LARGEST_SAMPLE,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> FloatArray:
+    """Return the probability of each class, for each row, by models that have not seen the row.
 
-    scores: FloatArray
-    folds: npt.NDArray[np.intp]
-    thetas: list[FloatArray]
+    Parameters
+    ----------
+    estimator : classifier, or "auto", "forest", "linear" or "boosting"
+        Any classifier of scikit-learn, a pipeline or a search. "auto" combines extra trees with
+        logistic regression, "forest" is the trees alone, "linear" is logistic regression on
+        standardised columns, and "boosting" is `HistGradientBoostingClassifier`. Without
+        `predict_proba`, decision values are taken for log odds.
+    X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+        What the estimator takes. Named models take numbers, which may be missing.
+    y : array-like of shape (n_samples,)
+        Labels, two different ones at least.
+    cv : int, splitter or iterable, default=None
+        Folds, as in scikit-learn: each row has to be held out once. None takes the out-of-bag
+        rows of a forest, and else five stratified folds.
+    groups : array-like of shape (n_samples,), optional
+        Rows of a group are always held out together.
+    sample_weight : array-like of shape (n_samples,), optional
+        The mass of each row.
+    max_train_rows : int, default=50_000
+        With more rows, the model is trained on a sample of this size and scores all others. A
+        second sample scores the first.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed for everything random. The same seed gives the same result.
+    n_jobs : int or None, default=None
+        Number of threads. The result does not depend on it.
+    verbose : int, default=0
+        1 prints progress to standard error every two seconds, 2 prints every step.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes)
+        One column for each class, in the order of ``np.unique(y)``.
+
+    Notes
+    -----
+    Copies of a row are always held out together, since a copy would give the label away. Values
+    that ten or more rows share are a category, not copies. With folds of your own, you decide.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2))
+    >>> y = np.where(X[:, 0] > 0, "yes", "no")
+    >>> held_out_probabilities("linear", X, y, random_state=0).shape
+    (300, 2)
+    """
+    labels = as_vector("y", y)
+    X, labels = indexable(X, labels)
+    weight = as_masses(sample_weight, len(labels))
+    classes, index = classes_of(labels if weight is None else labels[weight > 0])
+    if weight is not None and not weight.all():
+        index = np.searchsorted(classes, labels)  # rows without weight are scored too
+        index = np.minimum(index, len(classes) - 1)
+    rows = LabelledRows(
+        X,
+        labels,
+        index,
+        classes,
+        weight,
+        seed=as_whole_seed(random_state),
+        n_jobs=n_jobs,
+        report=print_reports("held_out_probabilities", verbose),
+    )
+    limit = as_count("max_train_rows", max_train_rows, lowest=2, what="a number of rows")
+    return rows.hold_out(estimator, cv=cv, groups=groups, limit=limit)
+
+
+# -- The named models ------------------------------------------------------------------------------
+
+
+def is_named(estimator: Any) -> bool:
+    """Tell whether a model is given by its name, and refuse a name that is not known."""
+    if isinstance(estimator, str) and estimator not in MODELS:
+        raise ValueError(f"estimator={estimator!r} is not known; {suggest(estimator, MODELS)}")
+    return isinstance(estimator, str)
+
+
+def make_model(
+    estimator: Any, seed: int, n_jobs: int | None = None, *, is_sparse: bool = False
+) -> Any:
+    """Return a model that is not fitted: of a name, or a copy of an estimator.
+
+    Seeds that are None are set, so that the same seed gives the same model.
+    """
+    if not is_named(estimator):
+        model = clone(estimator)
+        free = [
+            name
+            for name, value in model.get_params().items()
+            if value is None and (name == "random_state" or name.endswith("__random_state"))
+        ]
+        return model.set_params(**dict.fromkeys(free, seed % 2**32)) if free else model
+    if estimator == "auto":
+        return ForestAndLine(random_state=seed, n_jobs=n_jobs)
+    if estimator == "forest":
+        return make_forest(TREES, seed, n_jobs)
+    if estimator == "linear":
+        return make_line(is_sparse)
+    return HistGradientBoostingClassifier(
+        max_iter=ROUNDS_OF_BOOSTING,
+        max_leaf_nodes=LEAVES_OF_BOOSTING,
+        early_stopping=False,
+        random_state=seed,
+    )
+
+
+def make_forest(trees: int, seed: int, n_jobs: int | None) -> ExtraTreesClassifier:
+    """Return extra trees, each grown on a bootstrap sample, so that there are rows out of bag."""
+    return ExtraTreesClassifier(
+        trees, min_samples_leaf=LEAF, bootstrap=True, random_state=seed, n_jobs=n_jobs
+    )
+
+
+def make_line(is_sparse: bool) -> Pipeline:
+    """Return logistic regression on standardised columns; missing numbers become the mean."""
+    return make_pipeline(
+        SimpleImputer(keep_empty_features=True),
+        StandardScaler(with_mean=not is_sparse),
+        LogisticRegression(max_iter=STEPS_OF_LINE),
+    )
+
+
+def is_line(model: Any) -> bool:
+    """Tell whether a model is the named line."""
+    return isinstance(model, Pipeline) and model.steps[-1][0] == "logisticregression"
+
+
+class ForestAndLine(ClassifierMixin, BaseEstimator):
+    r"""Extra trees combined with logistic regression: the model "auto".
+
+    .. math:: p = \mathrm{softmax}(a_1 z_1 + a_2 z_2 + b)
+
+    with the log probabilities z of both, and slopes and shifts that are fitted to probabilities
+    of rows that are held out.
+
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None, default=None
+        Seed for everything random. The same seed gives the same result.
+    n_jobs : int or None, default=None
+        Number of threads. The result does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    forest_, line_ : estimators
+    slopes_ : ndarray of shape (2,)
+    shift_ : ndarray of shape (n_classes,)
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    def __init__(self, *, random_state: Any = None, n_jobs: int | None = None) -> None:
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ForestAndLine:
+        """Fit both models, and how they are combined.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan",
+        )
+        weight = as_masses(sample_weight, len(y))
+        if weight is not None and not weight.all():
+            X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+        classes, index = classes_of(y)
+        seed = as_whole_seed(self.random_state)
+        rows = LabelledRows(X, y, index, classes, weight, seed=seed, n_jobs=self.n_jobs)
+        self.forest_ = make_forest(TREES, seed, self.n_jobs)
+        parts = [rows.hold_out(self.forest_, fitted=True), rows.hold_out("linear")]
+        self.line_ = rows.fit("linear", np.arange(len(y)))
+        self.slopes_, self.shift_ = stack(parts, index, weight)[:2]
+        self.classes_ = classes
+        return self
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        X = validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan",
+            reset=False,
+        )
+        parts = [self.forest_.predict_proba(X), self.line_.predict_proba(X)]
+        raw = np.tensordot(self.slopes_, np.stack([as_scores(part) for part in parts]), 1)
+        return np.asarray(softmax(raw + self.shift_, axis=1))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the most likely class of each row.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        probabilities = self.predict_proba(X)
+        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def as_scores(probabilities: FloatArray) -> FloatArray:
+    """Return log probabilities less their mean over the classes; zeros are a small number."""
+    L = np.log(np.maximum(probabilities, SMALLEST_IN_STACK))
+    return np.asarray(L - L.mean(axis=1, keepdims=True))
+
+
+def stack(
+    parts: list[FloatArray], index: IntArray, weight: FloatArray | None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return slopes, shift and probabilities of the best combination of held-out probabilities."""
+    mass = np.ones(len(index)) if weight is None else weight
+    found = calibrate(
+        np.stack([as_scores(part) for part in parts]),
+        index,
+        mass,
+        pull=STACK_PULL / mass.sum(),
+        towards=1 / len(parts),
+    )
+    return found.slopes, found.shift, found.probabilities
+
+
+# -- Rows, and how they are held out ---------------------------------------------------------------
+
+
+class LabelledRows:
+    """Rows with labels, and models of them that have not seen some.
+
+    Parameters
+    ----------
+    X, y : what estimators are given
+    index : ndarray of shape (n_samples,)
+        The position of each label among the classes.
+    classes : ndarray of shape (n_classes,)
+    weight : ndarray of shape (n_samples,) or None
+    seed : int
+    n_jobs : int or None
+    report : callable or None
+        Called with the work done, all of it, and what is being done.
+    trees : int
+        Of a forest that is given by name.
+    extra : mapping or None
+        Further arguments of `fit`; those with an entry for each row are cut like the rows.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: npt.NDArray[Any],
+        index: IntArray,
+        classes: npt.NDArray[Any],
+        weight: FloatArray | None,
+        *,
+        seed: int,
+        n_jobs: int | None = None,
+        report: Report | None = None,
+        trees: int = TREES,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.X = X.tocsr() if sparse.issparse(X) else X
+        self.y = y
+        self.index = index
+        self.classes = classes
+        self.weight = weight
+        self.seed = seed
+        self.n_jobs = n_jobs
+        self.report = report
+        self.trees = trees
+        self.extra = extra or {}
+        self._copies: IntArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def take(self, rows: IntArray) -> LabelledRows:
+        """Return some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return LabelledRows(
+            _safe_indexing(self.X, rows),
+            self.y[rows],
+            self.index[rows],
+            self.classes,
+            weight,
+            seed=self.seed,
+            n_jobs=self.n_jobs,
+            report=self.report,
+            trees=self.trees,
+            extra=_check_method_params(self.X, self.extra, rows),
+        )
+
+    def fit(self, estimator: Any, rows: IntArray) -> Any:
+        """Return a model of some of the rows."""
+        return self.fit_model(self._make(estimator, self.n_jobs), rows)
+
+    def _make(self, estimator: Any, n_jobs: int | None) -> Any:
+        if is_named(estimator) and estimator == "forest":
+            return make_forest(self.trees, self.seed, n_jobs)
+        return make_model(estimator, self.seed, n_jobs, is_sparse=sparse.issparse(self.X))
+
+    def fit_model(self, model: Any, rows: IntArray) -> Any:
+        """Fit a model to some of the rows."""
+        X, y = _safe_indexing(self.X, rows), self.y[rows]
+        weights = {} if self.weight is None else weight_argument(model, self.weight[rows])
+        with warnings.catch_warnings():
+            if is_line(model):  # scores of a line that has not converged are good enough
+                warnings.simplefilter("ignore", ConvergenceWarning)
+            return model.fit(X, y, **weights, **_check_method_params(self.X, self.extra, rows))
+
+    def score(self, model: Any, rows: IntArray) -> FloatArray:
+        """Return the probability of each class for some rows, a part of them at a time."""
+        step = max(1, _CHUNK // max(1, self.X.shape[1] if hasattr(self.X, "shape") else 1))
+        parts = [
+            probabilities_of(model, _safe_indexing(self.X, rows[at : at + step]), self.classes)
+            for at in range(0, len(rows), step)
+        ]
+        return np.concatenate(parts)
+
+    def hold_out(
+        self,
+        estimator: Any,
+        *,
+        cv: Any = None,
+        groups: npt.ArrayLike | None = None,
+        limit: int = LARGEST_SAMPLE,
+        fitted: bool = False,
+    ) -> FloatArray:
+        """Return probabilities of all rows by models that have not seen them.
+
+        If `fitted`, a forest that is given is fitted to all rows on the way, not a copy of it.
+        """
+        if is_named(estimator) and estimator == "auto":
+            parts = [
+                self.hold_out(name, cv=cv, groups=groups, limit=limit)
+                for name in ("forest", "linear")
+            ]
+            return stack(parts, self.index, self.weight)[2]
+        if cv is None and len(self) > limit and not fitted:
+            return self._by_samples(estimator, groups, limit)
+        model = estimator if fitted else self._make(estimator, self.n_jobs)
+        if cv is None and groups is None and _has_bag(model):
+            return self._out_of_bag(model)
+        return self._by_folds(estimator, list(self._splits(cv, groups)))
+
+    def tell(self, done: float, total: float, text: str) -> None:
+        """Report progress."""
+        if self.report is not None:
+            self.report(done, total, text)
+
+    # Folds
+
+    @property
+    def copies(self) -> IntArray:
+        """The number of the group of each row: rows that are copies of each other share one."""
+        if self._copies is None:
+            self._copies = group_copies(self.X)
+        return self._copies
+
+    def _splits(self, cv: Any, groups: Any) -> Iterator[tuple[IntArray, IntArray]]:
+        n = len(self)
+        if cv is None or isinstance(cv, int | np.integer):
+            n_folds = FOLDS if cv is None else as_count("cv", cv, lowest=2, what="folds")
+            together = self.copies
+            if groups is not None:
+                together = merge_groups(together, as_vector("groups", groups))
+            fold = assign_folds(self.index, together, n_folds, np.random.default_rng(self.seed))
+            for i in np.unique(fold):
+                yield np.flatnonzero(fold != i), np.flatnonzero(fold == i)
+            return
+        held_out = np.zeros(n, dtype=np.intp)
+        for train, test in check_cv(cv, self.y, classifier=True).split(self.X, self.y, groups):
+            held_out[test] += 1
+            yield np.asarray(train), np.asarray(test)
+        if not (held_out == 1).all():
+            raise ValueError(
+                f"cv={cv!r} holds out {int((held_out != 1).sum()):,} of {n:,} rows never or more "
+                "than once; needed folds that hold out each row once, such as cv=5"
+            )
+
+    def _by_folds(self, estimator: Any, splits: list[tuple[IntArray, IntArray]]) -> FloatArray:
+        def score_fold(train: IntArray, test: IntArray) -> FloatArray:
+            if len(np.unique(self.index[train])) < 2:
+                return self._shares(train, test)
+            model = self._make(estimator, None)
+            return self.score(self.fit_model(model, train), test)
+
+        probabilities = np.empty((len(self), len(self.classes)))
+        found = _in_threads(score_fold, splits, self.n_jobs)
+        for i, ((_, test), part) in enumerate(zip(splits, found, strict=True)):
+            probabilities[test] = part
+            self.tell(i + 1, len(splits), "held-out rows, fold by fold")
+        return probabilities
+
+    def _shares(self, train: IntArray, test: IntArray) -> FloatArray:
+        """Return what there is to say if the rows to learn from have one class only."""
+        shares = np.bincount(self.index[train], minlength=len(self.classes)) / max(len(train), 1)
+        return np.tile(shares, (len(test), 1))
+
+    # Out of bag
+
+    def _out_of_bag(self, forest: Any) -> FloatArray:
+        """Return the mean over the trees that have seen neither a row nor a copy of it."""
+        everything = np.arange(len(self))
+        forest = self.fit_model(forest, everything)
+        copies, n_groups = self.copies, int(self.copies.max()) + 1
+        X = _as_forest_input(forest, self.X)
+        lookup = np.searchsorted(self.classes, forest.classes_)
+
+        def score_tree(tree: Any, drawn: IntArray) -> tuple[IntArray, FloatArray]:
+            is_seen = np.zeros(n_groups, dtype=bool)
+            is_seen[copies[drawn]] = True
+            out = np.flatnonzero(~is_seen[copies])
+            return out, tree.predict_proba(X[out], check_input=False)
+
+        total, trees = np.zeros((len(self), len(self.classes))), np.zeros(len(self))
+        pairs = list(zip(forest.estimators_, forest.estimators_samples_, strict=True))
+        for i, (out, part) in enumerate(_in_threads(score_tree, pairs, self.n_jobs)):
+            total[np.ix_(out, lookup)] += part
+            trees[out] += 1
+            self.tell(i + 1, len(pairs), "rows out of bag, tree by tree")
+        few = trees < min(FEWEST_TREES, 0.05 * len(pairs))
+        total /= np.maximum(trees, 1)[:, None]
+        if few.any():
+            total[few] = self._halves(forest, few)
+        return total
+
+    def _halves(self, forest: Any, few: npt.NDArray[np.bool_]) -> FloatArray:
+        """Return probabilities of rows that are in nearly every bag, by two more forests."""
+        rng = np.random.default_rng(self.seed)
+        rows = np.flatnonzero(few)
+        fold = assign_folds(self.index[rows], self.copies[rows], 2, rng)
+        probabilities = np.empty((len(rows), len(self.classes)))
+        for half in np.unique(fold):
+            is_out = np.zeros(len(self), dtype=bool)
+            is_out[rows[fold == half]] = True
+            train, test = np.flatnonzero(~is_out), np.flatnonzero(is_out)
+            if len(np.unique(self.index[train])) < 2:
+                probabilities[fold == half] = self._shares(train, test)
+                continue
+            probabilities[fold == half] = self.score(self.fit_model(clone(forest), train), test)
+        return probabilities
+
+    # Samples of many rows
+
+    def _by_samples(self, estimator: Any, groups: Any, limit: int) -> FloatArray:
+        """Return probabilities by a model of a sample, and for that by a model of a second one."""
+        together = self.copies
+        if groups is not None:
+            together = merge_groups(together, as_vector("groups", groups))
+        n_parts = max(2, -(-len(self) // limit))
+        rng = np.random.default_rng(self.seed)
+        part = assign_folds(self.index, together, n_parts, rng)
+        probabilities = np.empty((len(self), len(self.classes)))
+        for which, is_scored in ((0, part != 0), (1, part == 0)):
+            text = "rows scored by a model of a sample"
+            self.tell(which, 2, text)
+            model = self.fit(estimator, np.flatnonzero(part == which))
+            scored = np.flatnonzero(is_scored)
+            probabilities[scored] = self.score(model, scored)
+            self.tell(which + 1, 2, text)
+            del model
+        return probabilities
 
 
 def assign_folds(
-    index: npt.NDArray[np.intp], n_folds: int, rng: np.random.Generator
-) -> npt.NDArray[np.intp]:
-    """Return the fold of each row: of every class about as many in each fold."""
-    folds = np.empty(len(index), dtype=np.intp)
-    order = rng.permutation(len(index))
-    order = order[np.argsort(index[order], kind="stable")]
-    folds[order] = np.arange(len(index)) % n_folds
-    return folds
+    index: IntArray, together: IntArray, n_folds: int, rng: np.random.Generator
+) -> IntArray:
+    """Return the fold of each row: groups stay together, and classes are spread evenly.
 
-
-def hold_out(
-    problem: AverageLoss,
-    mass: FloatArray,
-    metric: Metric,
-    theta: FloatArray,
-    rng: np.random.Generator,
-    n_jobs: int | None = None,
-) -> HeldOut:
-    """Return the raw prediction of each row by a fit to the other folds.
-
-    Scores of fitted rows are too good: with few rows per parameter, they show no wrong labels.
-    Fits start at theta, the fit to all rows, unless there are so few rows that it could fit any
-    labels. Then it might be a minimum for the other folds too, and nothing would be held out.
-    There are three folds, or two if there are many rows.
+    A group goes by the class of its first row. Folds differ by a group of each class at most.
     """
-    n = problem.design.n_samples
-    n_folds = 2 if n > _ROWS_FOR_TWO_FOLDS * int(np.prod(problem.shape)) else 3
-    folds = assign_folds(problem.index, n_folds, rng)
-    start = start_without_leak(problem, theta)
-
-    def fit(fold: int) -> FloatArray:
-        rows = np.flatnonzero(folds != fold)
-        return problem.take(rows).fit(mass[rows], metric, start)
-
-    thetas = over_folds(fit, n_folds, n_jobs)
-    scores = np.empty((n, *problem.shape[1:]))
-    for fold, there in enumerate(thetas):
-        out = np.flatnonzero(folds == fold)
-        scores[out] = problem.take(out).raw(there)
-    return HeldOut(scores, folds, thetas)
+    _, first, group = np.unique(together, return_index=True, return_inverse=True)
+    order = rng.permutation(len(first))
+    order = order[np.argsort(index[first][order], kind="stable")]
+    fold = np.empty(len(first), dtype=np.intp)
+    fold[order] = np.arange(len(first)) % n_folds
+    return np.asarray(fold[group])
 
 
-def start_without_leak(problem: AverageLoss, theta: FloatArray) -> FloatArray | None:
-    """Return where a fit to some rows may start without knowing the labels of the others."""
-    few = problem.design.n_samples < _ROWS_FOR_WARM_START * problem.design.n_parameters
-    return None if few else theta
+def group_copies(X: Any) -> IntArray:
+    """Return a number for each row that copies of it share.
+
+    Values that many rows share are a category: each of these rows is on its own.
+    """
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    keys = _row_keys(X, n)
+    _, group, sizes = np.unique(keys, return_inverse=True, return_counts=True)
+    alone = np.flatnonzero(sizes[group] >= CATEGORY)
+    group[alone] = len(sizes) + np.arange(len(alone))
+    return np.asarray(np.unique(group, return_inverse=True)[1], dtype=np.intp)
 
 
-def over_folds(
-    function: Callable[[int], _Result], n_folds: int, n_jobs: int | None
-) -> list[_Result]:
-    """Return the result for each fold, computed by several threads if asked for."""
+def _row_keys(X: Any, n: int) -> npt.NDArray[Any]:
+    """Return one number for each row, equal for rows of equal values."""
+    if sparse.issparse(X):
+        rows = sparse.csr_array(X)
+        rows.sum_duplicates()
+        edges = rows.indptr
+        texts = [
+            rows.indices[a:b].tobytes() + rows.data[a:b].tobytes()
+            for a, b in pairwise(edges)
+        ]
+        return np.array([hash(text) for text in texts])
+    if hasattr(X, "columns"):
+        frame = X.to_pandas() if hasattr(X, "to_pandas") else X
+        from pandas.util import hash_pandas_object
+
+        return np.asarray(hash_pandas_object(frame, index=False))
+    array = np.asarray(X)
+    if array.dtype.kind not in "fiub":
+        return np.array([hash(tuple(row)) for row in array.reshape(n, -1).tolist()])
+    numbers = np.ascontiguousarray(array.reshape(n, -1) + 0.0, dtype=np.float64)  # -0.0 is 0.0
+    mixed = np.zeros(n, dtype=np.uint64)
+    for column in numbers.T:  # a hash of 64 bits, column by column, without a copy of all
+        mixed = (mixed ^ column.copy().view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    return mixed
+
+
+def merge_groups(one: IntArray, other: npt.NDArray[Any]) -> IntArray:
+    """Return groups such that rows which share a group of either kind are together."""
+    if len(other) != len(one):
+        raise ValueError(f"groups has {len(other)} entries; needed one for each of {len(one)} rows")
+    other = np.unique(other, return_inverse=True)[1]
+    n_one, n_other = int(one.max()) + 1, int(other.max()) + 1
+    links = sparse.coo_array(
+        (np.ones(len(one)), (one, n_one + other)), shape=2 * (n_one + n_other,)
+    )
+    return np.asarray(connected_components(links, directed=False)[1][one], dtype=np.intp)
+
+
+# -- What estimators of all kinds are asked for ----------------------------------------------------
+
+
+def weight_argument(model: Any, weight: FloatArray) -> dict[str, FloatArray]:
+    """Return the argument of `fit` by which a model takes weights."""
+    if has_fit_parameter(model, "sample_weight") and not isinstance(model, Pipeline):
+        return {"sample_weight": weight}
+    if isinstance(model, Pipeline):
+        name, last = model.steps[-1]
+        inner = weight_argument(last, weight)
+        return {f"{name}__{key}": value for key, value in inner.items()}
+    raise ValueError(
+        f"{type(model).__name__} takes no sample_weight; needed a classifier whose fit takes it, "
+        "or no weights"
+    )
+
+
+def takes_weight(model: Any) -> bool:
+    """Tell whether a model takes weights."""
+    try:
+        weight_argument(model, np.ones(1))
+    except ValueError:
+        return False
+    return True
+
+
+def probabilities_of(model: Any, X: Any, classes: npt.NDArray[Any]) -> FloatArray:
+    """Return the probability of each of the classes; those that a model has not seen have none.
+
+    Without `predict_proba`, decision values are taken for log odds.
+    """
+    if hasattr(model, "predict_proba"):
+        known = np.asarray(model.predict_proba(X), dtype=np.float64)
+    elif hasattr(model, "decision_function"):
+        known = np.exp(as_log_probabilities(model.decision_function(X)))
+    else:
+        raise TypeError(
+            f"{type(model).__name__} has neither predict_proba nor decision_function; needed a "
+            "classifier with one of them"
+        )
+    if len(model.classes_) == len(classes):
+        return known
+    probabilities = np.zeros((len(known), len(classes)))
+    probabilities[:, np.searchsorted(classes, model.classes_)] = known
+    return probabilities
+
+
+def as_log_probabilities(decision: npt.ArrayLike) -> FloatArray:
+    """Return decision values as log probabilities: one column for two classes, or one for each."""
+    raw = np.asarray(decision, dtype=np.float64)
+    if raw.ndim == 1 or raw.shape[1] == 1:
+        raw = np.column_stack([np.zeros(len(raw)), raw.ravel()])
+    return np.asarray(log_softmax(raw, axis=1))
+
+
+def _has_bag(model: Any) -> bool:
+    """Tell whether a model is a forest whose trees leave out rows."""
+    return isinstance(model, ForestClassifier) and bool(model.bootstrap)
+
+
+def _as_forest_input(forest: Any, X: Any) -> Any:
+    """Return the rows as trees take them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return forest._validate_X_predict(X)  # noqa: SLF001 - what predict_proba does first
+
+
+def _in_threads(
+    function: Callable[..., Any], arguments: list[Any], n_jobs: int | None
+) -> Iterator[Any]:
+    """Yield the result for each tuple of arguments, in their order."""
     if n_jobs in (None, 1):
-        return [function(fold) for fold in range(n_folds)]
-    return list(Parallel(n_jobs=n_jobs, prefer="threads")(map(delayed(function), range(n_folds))))
+        return (function(*given) for given in arguments)
+    tasks = (delayed(function)(*given) for given in arguments)
+    return iter(Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks))

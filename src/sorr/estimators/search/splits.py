@@ -19,8 +19,9 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from sorr._checks import as_seed, check_choice
+from sorr._progress import print_reports
 from sorr._typing import FloatArray, IntArray, Report, Weight
-from sorr.estimators.base import Rows, encode, loss_of_classes, loss_of_numbers, print_reports
+from sorr.estimators.base import Rows, encode, loss_of_classes, loss_of_numbers
 from sorr.estimators.ranked_range import class_factors
 from sorr.estimators.search.grid import (
     ClassMasses,

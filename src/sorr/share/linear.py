@@ -1,59 +1,122 @@
-"""Leverage outliers: rows far from all others that contradict them."""
+"""What a linear model should not learn from: wrong labels, and rows far from all others.
+
+A forest on a bounded sample is the referee: where a line has the wrong shape, its misfit looks like
+wrong labels, and a forest does not share that.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from sorr._typing import FloatArray
-from sorr.share.average import AverageLoss, probabilities
+from sorr._typing import BoolArray, FloatArray, IntArray
+from sorr.share.constants import (
+    FAR,
+    FEWEST_ROWS,
+    LARGEST_SHARE_OF_FAR,
+    REFEREE_ROWS,
+    SURE_OF_FAR,
+    TREES_OF_REFEREE,
+)
+from sorr.share.held_out import LabelledRows, probabilities_of
+from sorr.share.two_models import name_of
+from sorr.share.verdict import Judgement, as_log, droppable, judge
 
 _SAMPLE = 2000  # rows that medians are taken of
-_FAR = 3.0  # robust standard deviations above the median size of a row
-_SURE = 0.02  # times the probability by chance: labels below it are taken to be wrong
-_MAX_FAR = 0.45  # share of far rows, above which none is an outlier
 _NORMAL = 1.4826  # from the median absolute deviation to the standard deviation of a normal
 _TAIL = 1.2816  # 80 % of |x| lie below, for a standard normal
 _ROUNDING = 8  # units in the last place of the centre: equal numbers differ by no more
 _BLOCK = 1 << 18
 
 
-def find_leverage(
-    problem: AverageLoss, mass: FloatArray, rng: np.random.Generator
-) -> tuple[npt.NDArray[np.bool_], FloatArray | None]:
-    """Return which rows are leverage outliers, and a fit to the rows that are not far out.
+class LinearJudgement(NamedTuple):
+    """The judgement of labels, and the rows that a linear model should not learn from."""
+
+    judgement: Judgement
+    leverage: BoolArray
+    """Rows far from all others that contradict them."""
+
+    @property
+    def dropped(self) -> BoolArray:
+        """Rows that are flagged, and leverage outliers."""
+        return droppable(self.judgement.flagged_ | self.leverage, self.judgement.index_)
+
+
+def judge_linear(
+    X: Any,
+    index: IntArray,
+    classes: npt.NDArray[Any],
+    weight: FloatArray | None,
+    *,
+    seed: int,
+    n_jobs: int | None = None,
+) -> LinearJudgement:
+    """Judge labels by logistic regression with a small forest, and find leverage outliers.
+
+    Both are trained on at most 10,000 rows, and score all others. With fewer than 50 rows nothing
+    is dropped.
+    """
+    n, K = len(index), len(classes)
+    mass = np.ones(n) if weight is None else weight
+    leverage = np.zeros(n, dtype=bool)
+    if mass.sum() < FEWEST_ROWS:
+        L = np.full((n, K), -np.log(K))
+        return LinearJudgement(judge(L, index, classes, weight), leverage)
+    leverage = find_leverage(X, index, mass, seed)
+    near = np.flatnonzero(~leverage)
+    rows = LabelledRows(
+        X[near] if leverage.any() else X,
+        classes[index[near]],
+        index[near],
+        classes,
+        None if weight is None else weight[near],
+        seed=seed,
+        n_jobs=n_jobs,
+        trees=TREES_OF_REFEREE,
+    )
+    P = np.empty((n, K))
+    P[near] = rows.hold_out("auto", limit=REFEREE_ROWS)
+    if leverage.any():
+        line = rows.fit("linear", np.arange(len(near)))
+        P[leverage] = probabilities_of(line, X[leverage], classes)
+    left = np.where(leverage, 0.0, mass)
+    judgement = judge(as_log(P), index, classes, left, model=name_of("auto"))
+    return LinearJudgement(judgement.need_more_if_rare(), leverage)
+
+
+def find_leverage(X: Any, index: IntArray, mass: FloatArray, seed: int) -> npt.NDArray[np.bool_]:
+    """Return which rows are leverage outliers.
 
     A row is *far* if its size, each feature in units of its robust spread, is three robust
     standard deviations above the median size. Far rows are dropped only if a fit to (some of)
     the others gives their label a probability below 1 % (with more than two classes, less): good
     leverage stays in. So does a class most of which would go.
     """
-    n = problem.design.n_samples
+    n, K, rng = len(index), int(index.max()) + 1, np.random.default_rng(seed)
     nobody = np.zeros(n, dtype=bool)
-    sizes = row_sizes(problem.design.X, rng)
+    sizes = row_sizes(X, rng)
     middle = np.median(sizes)
     spread = _NORMAL * np.median(np.abs(sizes - middle))
-    far = (sizes > middle + _FAR * spread) & (mass > 0)
+    far = (sizes > middle + FAR * spread) & (mass > 0)
     near = np.flatnonzero(~far & (mass > 0))
-    if not far.any() or far.mean() > _MAX_FAR or spread == 0:
-        return nobody, None
-    present = np.bincount(problem.index[near], minlength=problem.n_classes)
-    if present.min() < 2:
-        return nobody, None
-    limit = max(2 * _SAMPLE, 20 * problem.design.n_parameters)
+    if not far.any() or far.mean() > LARGEST_SHARE_OF_FAR or spread == 0:
+        return nobody
+    if np.bincount(index[near], minlength=K).min() < 2:
+        return nobody
+    limit = max(2 * _SAMPLE, 20 * X.shape[1])
     if len(near) > limit:
         near = np.sort(rng.choice(near, limit, replace=False))
-    part = problem.take(near)
-    theta = part.fit(mass[near], part.metric(None, rng), tol=1e-2)
+    classes = np.arange(K)
+    some = LabelledRows(X[near], index[near], index[near], classes, mass[near], seed=seed)
     rows = np.flatnonzero(far)
-    p = probabilities(problem.take(rows).raw(theta))
-    found = nobody.copy()
-    found[rows] = p[np.arange(len(rows)), problem.index[rows]] < _SURE / problem.n_classes
-    common = problem.by_class(mass * found) > 0.5 * problem.by_class(mass)
-    return found & ~common[problem.index], theta
+    p = probabilities_of(some.fit("linear", np.arange(len(near))), X[rows], classes)
+    contradicts = nobody.copy()
+    contradicts[rows] = p[np.arange(len(rows)), index[rows]] < SURE_OF_FAR / K
+    by_class = [np.bincount(index, part, K) for part in (mass * contradicts, mass)]
+    return contradicts & ~(by_class[0] > 0.5 * by_class[1])[index]
 
 
 def row_sizes(X: Any, rng: np.random.Generator) -> npt.NDArray[np.float64]:

@@ -1,0 +1,594 @@
+r"""The posterior of "this label is wrong", averaged over rates of wrong labels.
+
+Take the rows that are labelled j or k. If labels go wrong at random, the share of label k is
+
+.. math:: P(k \mid s) = r_0 + (1 - r_0 - r_1) \, \sigma(a s + c), \qquad s = \log P_k / P_j,
+
+with a plateau :math:`r_0` where the model is certain of j and :math:`1 - r_1` where it is certain
+of k. Overlap of the classes bends the curve, and only wrong labels keep it from its ends. All
+pairs of classes share one rate, from which each may deviate. Nothing is estimated once and for
+all: every rate of a grid counts by how well it explains the labels of all pairs together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit, log_expit, logsumexp
+
+from sorr._typing import FloatArray, IntArray
+from sorr.share.constants import (
+    ASSUMED_NOISE,
+    BINS,
+    COMMON_RATES,
+    DEVIATING,
+    FEWEST_IN_PAIR,
+    FREE_RATES,
+    HIGH_COMMON_RATES,
+    LARGEST_SUM_OF_RATES,
+    NO_NOISE,
+    PULL,
+    SMALLEST_SLOPE,
+    SPREAD_OF_MANY,
+    SPREAD_OF_TWO,
+)
+
+_NEWTON_STEPS = 50  # at most; six or so are needed
+_FISHER_STEPS = 60  # at most; ten or so are needed
+_HOPELESS = 60.0  # by which a log-likelihood is too low for its rates to count
+_SETTLED = 1e-5  # change of a log-likelihood that matters no longer
+_POINTS = 513  # scores at which posteriors are computed; between them they are interpolated
+_NEGLIGIBLE = 1e-7  # weight of an explanation
+_CHUNK = 50_000  # numbers that are worked on at a time: they fit into a cache
+
+
+class Calibration(NamedTuple):
+    """A softmax of scores times slopes, plus a shift for each class."""
+
+    slopes: FloatArray
+    shift: FloatArray
+    log_likelihood: float
+    probabilities: FloatArray
+
+
+def calibrate(
+    scores: FloatArray,
+    index: IntArray,
+    mass: FloatArray,
+    *,
+    noise: float = 0.0,
+    pull: float,
+    towards: float = 1.0,
+) -> Calibration:
+    r"""Return the combination of scores under which the labels are most likely.
+
+    The probabilities are :math:`p = \mathrm{softmax}(\sum_m a_m z_m + b)`, with slopes that are not
+    negative: scores whose slope would be are left out. A share `noise` of the labels is taken to
+    be drawn at random, so that labels which contradict the scores bend them less.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_models, n_samples, n_classes)
+        z, log probabilities less their mean over the classes.
+    index, mass : ndarray of shape (n_samples,)
+        The class of each row, and its mass.
+    noise : float
+        The likelihood of a label is :math:`(1 - \nu) p_y + \nu / K`.
+    pull : float
+        The strength of a ridge, for each row, towards slopes of `towards` and shifts of zero.
+    """
+    slopes, shift, log_likelihood, log_p = _newton(scores, index, mass, noise, pull, towards)
+    if len(scores) > 1 and slopes.min() < 0:
+        kept = np.flatnonzero(slopes > 0) if slopes.max() > 0 else [0]
+        rest = calibrate(scores[kept], index, mass, noise=noise, pull=pull, towards=towards)
+        slopes = np.zeros(len(scores))
+        slopes[kept] = rest.slopes
+        return rest._replace(slopes=slopes)
+    return Calibration(slopes, shift, log_likelihood, np.exp(log_p))
+
+
+def _newton(
+    scores: FloatArray,
+    index: IntArray,
+    mass: FloatArray,
+    noise: float,
+    pull: float,
+    towards: float,
+) -> tuple[FloatArray, FloatArray, float, FloatArray]:
+    """Return slopes, shift, log-likelihood and log probabilities, by Newton steps with halving."""
+    M, n, K = scores.shape
+    rows, total = np.arange(n), float(mass.sum())
+    at_label = scores[:, rows, index]
+    centre = np.append(np.full(M, towards), np.zeros(K))
+    ridge = pull * total
+
+    def evaluate(theta: FloatArray) -> tuple[float, float, FloatArray, FloatArray]:
+        raw = np.tensordot(theta[:M], scores, 1) + theta[M:]
+        raw -= raw.max(axis=1, keepdims=True)
+        log_p = raw - np.log(np.exp(raw).sum(axis=1, keepdims=True))
+        log_q = log_p[rows, index]
+        if noise:
+            log_q = np.logaddexp(np.log1p(-noise) + log_q, np.log(noise / K))
+        value = float(mass @ log_q)
+        return value - 0.5 * ridge * float((theta - centre) @ (theta - centre)), value, log_p, log_q
+
+    theta = centre
+    penalised, value, log_p, log_q = evaluate(theta)
+    for _ in range(_NEWTON_STEPS):
+        p = np.exp(log_p)
+        trust = mass * np.exp(np.log1p(-noise) + log_p[rows, index] - log_q) if noise else mass
+        weighted = trust[:, None] * p
+        means = np.array([np.einsum("ij,ij->i", p, z) for z in scores])
+        pull_b = np.bincount(index, trust, K) - weighted.sum(axis=0)
+        gradient = np.append((at_label - means) @ trust, pull_b) - ridge * (theta - centre)
+        curvature = np.empty((M + K, M + K))
+        curvature[M:, M:] = np.diag(weighted.sum(axis=0)) - weighted.T @ p
+        for i, z in enumerate(scores):
+            bent = weighted * (z - means[i][:, None])
+            curvature[i, M:] = curvature[M:, i] = bent.sum(axis=0)
+            curvature[i, :M] = [np.vdot(bent, other) for other in scores]
+        curvature[np.diag_indices(M + K)] += ridge
+        step = np.linalg.solve(curvature, gradient)
+        if gradient @ step < _SETTLED * max(total, 1.0) * 1e-3:
+            break
+        for halving in range(30):
+            tried = evaluate(theta + 0.5**halving * step)
+            if tried[0] > penalised:
+                break
+        else:
+            break
+        theta = theta + 0.5**halving * step
+        penalised, value, log_p, log_q = tried
+    return theta[:M], theta[M:], value, log_p
+
+
+# -- Pairs of classes ------------------------------------------------------------------------------
+
+
+class Pairs(NamedTuple):
+    """Pairs of classes j < k, their rows counted in bins of the score log P_k / P_j."""
+
+    first: IntArray
+    second: IntArray
+    score: FloatArray
+    """Of shape (pairs, bins)."""
+    mass: FloatArray
+    """Of shape (2, pairs, bins): labelled as the first class, and as the second."""
+
+
+def count_pairs(
+    L: FloatArray,
+    near: FloatArray,
+    index: IntArray,
+    mass: FloatArray,
+    fewest: float = FEWEST_IN_PAIR,
+) -> Pairs:
+    """Return the pairs with enough rows: those that are probably of one of the two classes."""
+    K = L.shape[1]
+    members = [np.flatnonzero((index == j) & (mass > 0)) for j in range(K)]
+    kept = []
+    for j, k in combinations(range(K), 2):
+        parts = [rows[near[rows, j] + near[rows, k] > 0.5] for rows in (members[j], members[k])]
+        rows = np.concatenate(parts)
+        is_second = np.repeat([0.0, 1.0], [len(part) for part in parts])
+        if min(map(len, parts)) == 0 or mass[rows].sum() < fewest:
+            continue
+        kept.append((j, k, *_bin(L[rows, k] - L[rows, j], mass[rows], is_second)))
+    if not kept:
+        empty = np.empty(0, dtype=np.intp)
+        return Pairs(empty, empty, np.empty((0, BINS)), np.empty((2, 0, BINS)))
+    first, second, score, counts = zip(*kept, strict=True)
+    return Pairs(
+        np.array(first), np.array(second), np.array(score), np.array(counts).transpose(1, 0, 2)
+    )
+
+
+def _bin(s: FloatArray, mass: FloatArray, is_second: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the mean score of each bin, and its mass by label.
+
+    A bin holds as much of the rows, and of what the curve of a plain model turns on, as any
+    other; equal scores are in one bin, so that copies of a row count as its weight.
+    """
+    order = np.argsort(s)
+    s, mass, is_second = s[order], mass[order], is_second[order]
+    bend = mass * expit(s) * expit(-s)
+    reach = np.cumsum(mass / mass.sum() + bend / max(float(bend.sum()), 1e-300)) / 2
+    starts = np.flatnonzero(np.append(True, s[1:] != s[:-1]))
+    before = np.append(0.0, reach)[starts]
+    bins = np.minimum((BINS * before + 1e-9).astype(np.intp), BINS - 1)
+    bins = np.repeat(bins, np.diff(np.append(starts, len(s))))
+    total = np.bincount(bins, mass, BINS)
+    score = np.bincount(bins, mass * s, BINS) / np.maximum(total, 1e-300)
+    of_second = np.bincount(bins, mass * is_second, BINS)
+    return score, np.array([np.maximum(total - of_second, 0.0), of_second])
+
+
+class Curves(NamedTuple):
+    """For each pair and each point of a grid of rates, the best curve: shape (pairs, points)."""
+
+    slope: FloatArray
+    shift: FloatArray
+    value: FloatArray
+    """The logarithm of its likelihood, its prior included."""
+
+
+class Start(NamedTuple):
+    """Where the search for curves starts: a slope, and a shift for each pair."""
+
+    slope: float
+    shift: FloatArray
+
+
+def fit_curves(
+    pairs: Pairs,
+    r0: FloatArray,
+    r1: FloatArray,
+    reference: FloatArray,
+    spread: float,
+    start: Start,
+) -> Curves:
+    """Return the best curves, those of all pairs and rates at once.
+
+    Log slopes are drawn to the logarithm of the reference, shifts to zero, both with a standard
+    deviation of `spread`.
+    """
+    step = max(1, _CHUNK // (len(r0) * BINS))
+    parts = [
+        _fit_some(
+            Pairs(
+                *(
+                    part[..., at : at + step, :] if part.ndim > 1 else part[at : at + step]
+                    for part in pairs
+                )
+            ),
+            r0,
+            r1,
+            np.log(reference),
+            spread**-2,
+            Start(start.slope, start.shift[at : at + step]),
+        )
+        for at in range(0, len(pairs.first), step)
+    ]
+    if not parts:
+        return Curves(*np.empty((3, 0, len(r0))))
+    return Curves(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def _fit_some(
+    pairs: Pairs,
+    r0: FloatArray,
+    r1: FloatArray,
+    log_reference: FloatArray,
+    precision: float,
+    start: Start,
+) -> Curves:
+    """Return the same for some of the pairs, by damped steps of Fisher scoring."""
+    s = pairs.score[:, None, :]
+    n0, n1 = pairs.mass[:, :, None, :]
+    low, width = r0[:, None], (1 - r0 - r1)[:, None]
+    shape = (len(pairs.first), len(r0))
+    best = Curves(
+        np.full(shape, np.log(start.slope)),
+        np.tile(start.shift[:, None], len(r0)),
+        np.full(shape, -np.inf),
+    )
+    step_u, step_c, damping = np.zeros(shape), np.zeros(shape), np.full(shape, 1e-3)
+    g_u = g_c = h_uu = h_uc = h_cc = np.ones(shape)
+    for _ in range(_FISHER_STEPS):
+        u, c = best.slope + step_u, best.shift + step_c
+        bent = np.exp(u)[..., None] * s
+        p = expit(bent + c[..., None])
+        q = np.clip(low + width * p, 1e-15, 1 - 1e-15)
+        value = (n1 * np.log(q) + n0 * np.log1p(-q)).sum(axis=-1)
+        value -= 0.5 * precision * ((u - log_reference) ** 2 + c**2)
+        gain = value - best.value
+        better = gain > 0
+        best = Curves(*(np.where(better, *pair) for pair in zip((u, c, value), best, strict=True)))
+        behind = best.value.max(axis=1, keepdims=True) - best.value
+        matters = (behind < _HOPELESS) | (gain > 0.1 * behind)
+        if not (matters & (np.abs(gain) >= _SETTLED)).any():
+            break
+        damping = np.clip(np.where(better, 0.1 * damping, 10 * damping), 1e-9, 1e9)
+        dq = width * p * (1 - p)
+        pull = (n1 / q - n0 / (1 - q)) * dq
+        info = (n0 + n1) * dq**2 / (q * (1 - q))
+        bends = info * bent
+        new = (
+            (pull * bent).sum(axis=-1) - precision * (u - log_reference),
+            pull.sum(axis=-1) - precision * c,
+            (bends * bent).sum(axis=-1) + precision,
+            bends.sum(axis=-1),
+            info.sum(axis=-1) + precision,
+        )
+        old = (g_u, g_c, h_uu, h_uc, h_cc)
+        g_u, g_c, h_uu, h_uc, h_cc = (
+            np.where(better, *pair) for pair in zip(new, old, strict=True)
+        )
+        d_uu, d_cc = (1 + damping) * h_uu, (1 + damping) * h_cc
+        det = d_uu * d_cc - h_uc**2
+        step_u = np.clip((d_cc * g_u - h_uc * g_c) / det, -1.0, 1.0)
+        step_c = (d_uu * g_c - h_uc * g_u) / det
+    return best._replace(slope=np.exp(best.slope))
+
+
+# -- The hierarchy of rates ------------------------------------------------------------------------
+
+
+class Rates(NamedTuple):
+    """Points of a grid of rates: for common ones, and for pairs that deviate."""
+
+    common: FloatArray
+    log_prior: FloatArray
+    r0: FloatArray
+    """Common points first, then deviating ones."""
+    r1: FloatArray
+    log_prior_free: FloatArray
+    log_deviates: float
+    log_conforms: float
+
+    @classmethod
+    def for_classes(cls, K: int) -> Rates:
+        """Return the grid and its prior for K classes."""
+        common = np.array(COMMON_RATES + (HIGH_COMMON_RATES if K > 2 else ()))
+        each = common / (K - 1)
+        free = np.array(FREE_RATES)
+        i, j = (part.ravel() for part in np.meshgrid(*2 * [np.arange(len(free))], indexing="ij"))
+        inside = (i != j) & (free[i] + free[j] < LARGEST_SUM_OF_RATES)
+        i, j = i[inside], j[inside]
+        gap, gap_free = np.gradient(np.sqrt(common)), np.gradient(np.sqrt(free))
+        deviates = DEVIATING if K == 2 else min(DEVIATING, 2 / (K * (K - 1)))
+        none = NO_NOISE / (1 - deviates) if K == 2 else NO_NOISE
+        log_prior = -2 * each + np.log(gap)
+        log_prior[1:] += np.log1p(-none) - logsumexp(log_prior[1:])
+        log_prior[0] = np.log(none)
+        log_free = -free[i] - free[j] + np.log(gap_free[i]) + np.log(gap_free[j])
+        return cls(
+            common,
+            log_prior,
+            np.append(each, free[i]),
+            np.append(each, free[j]),
+            log_free - logsumexp(log_free),
+            float(np.log(deviates)),
+            float(np.log1p(-deviates)),
+        )
+
+
+class Curve(NamedTuple):
+    """The share of a label against the score, for the pair of classes with most wrong labels."""
+
+    first: int
+    second: int
+    score: FloatArray
+    mass: FloatArray
+    share: FloatArray
+    """Of the label of the second class, in each bin."""
+    without: FloatArray
+    """The curve if no label is wrong."""
+    average: FloatArray
+    """The curve on average over all explanations."""
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """What the labels say about wrong labels.
+
+    Attributes
+    ----------
+    knows : float
+        How much of the entropy of the classes the model explains.
+    evidence : float
+        The logarithm of how much better some wrong labels explain the labels than none.
+    log_odds : ndarray of shape (n_samples,)
+        The logarithm of the odds that each label is wrong.
+    calibrated : ndarray of shape (n_samples, n_classes)
+        The probabilities, calibrated on the labels as given.
+    rates : ndarray of shape (n_classes, n_classes)
+        The share of each true class (rows) that gets each label (columns), on average.
+    spread : ndarray of shape (n_classes,)
+        The standard deviation of the number of wrong labels among those of each class.
+    curve : Curve or None
+    """
+
+    knows: float
+    evidence: float
+    log_odds: FloatArray
+    calibrated: FloatArray
+    rates: FloatArray
+    spread: FloatArray
+    curve: Curve | None
+
+
+def posterior(L: FloatArray, index: IntArray, mass: FloatArray) -> Posterior:
+    """Return the posterior from log probabilities that are held out, one column for each class."""
+    K = L.shape[1]
+    calibrated = _calibrate_two if K == 2 else _calibrate_many
+    pairs, plain, robust = calibrated(L, index, mass)
+    shares = np.bincount(index, mass, K) / mass.sum()
+    entropy = -float(shares @ np.log(np.maximum(shares, 1e-300)))
+    grid = Rates.for_classes(K)
+    reference = np.full(len(grid.r0), robust.slope)
+    reference[0] = max(float(plain.slopes[0]), SMALLEST_SLOPE)
+    spread = SPREAD_OF_TWO if K == 2 else SPREAD_OF_MANY
+    curves = fit_curves(pairs, grid.r0, grid.r1, reference, spread, robust)
+    weights = _weigh(grid, curves.value - curves.value[:, :1])
+    log_odds = _log_odds(L, index, pairs, curves, grid, weights.of_pair)
+    return Posterior(
+        1 + plain.log_likelihood / mass.sum() / entropy,
+        weights.evidence,
+        log_odds,
+        plain.probabilities,
+        _mean_rates(K, pairs, grid, weights),
+        _spread_of_counts(K, pairs, curves, grid, weights, log_odds, index, mass),
+        _main_curve(pairs, curves, grid, weights),
+    )
+
+
+def _calibrate_many(
+    L: FloatArray, index: IntArray, mass: FloatArray
+) -> tuple[Pairs, Calibration, Start]:
+    """Return the pairs, the plain calibration, and where a calibration with some noise ends."""
+    z = (L - L.mean(axis=1, keepdims=True))[None]
+    plain = calibrate(z, index, mass, pull=PULL)
+    robust = calibrate(z, index, mass, noise=ASSUMED_NOISE, pull=PULL)
+    pairs = count_pairs(L, robust.probabilities, index, mass)
+    shift = robust.shift[pairs.second] - robust.shift[pairs.first]
+    return pairs, plain, Start(max(float(robust.slopes[0]), SMALLEST_SLOPE), shift)
+
+
+def _calibrate_two(
+    L: FloatArray, index: IntArray, mass: FloatArray
+) -> tuple[Pairs, Calibration, Start]:
+    """Return the same for two classes: both calibrations are curves of the only pair."""
+    pairs = count_pairs(L, np.ones_like(L), index, mass, fewest=0)
+    spread, start = (PULL * mass.sum()) ** -0.5, Start(1.0, np.zeros(1))
+    found = []
+    for rate in (0.0, ASSUMED_NOISE / 2):
+        rates = np.array([rate])
+        found.append(fit_curves(pairs, rates, rates, np.ones(1), spread, start))
+        start = Start(float(found[-1].slope[0, 0]), found[-1].shift[0])
+    slope, shift, value = (part[0, 0] for part in found[0])
+    p = expit(slope * (L[:, 1] - L[:, 0]) + shift)
+    both = np.column_stack([1 - p, p])
+    plain = Calibration(np.array([slope]), np.array([-shift, shift]) / 2, float(value), both)
+    return pairs, plain, start
+
+
+class Weights(NamedTuple):
+    """How much each explanation counts."""
+
+    evidence: float
+    of_rate: FloatArray
+    """Of each common rate."""
+    of_pair: FloatArray
+    """Of each point of the grid, for each pair: shape (pairs, points)."""
+    given_rate: FloatArray
+    """The probability that a pair conforms, for each common rate: shape (pairs, rates)."""
+    free: FloatArray
+    """Of each deviating point, if a pair deviates: shape (pairs, points)."""
+
+
+def _weigh(grid: Rates, D: FloatArray) -> Weights:
+    """Return the weights of all explanations, from log-likelihoods relative to no wrong label."""
+    n_common = len(grid.common)
+    common, free = D[:, :n_common], D[:, n_common:]
+    own = logsumexp(grid.log_prior_free + free, axis=1, keepdims=True) if len(D) else free[:, :1]
+    mix = np.logaddexp(grid.log_conforms + common, grid.log_deviates + own)
+    total = grid.log_prior + mix.sum(axis=0)
+    null = float(grid.log_prior[0] + len(D) * grid.log_conforms)
+    whole = float(logsumexp(total))
+    some = whole + np.log(-np.expm1(min(null - whole, -1e-300)))
+    evidence = float(some - np.log(-np.expm1(null)))
+    of_rate = np.exp(total - whole)
+    conforms = np.exp(grid.log_conforms + common - mix)
+    inside = np.exp(grid.log_prior_free + free - own)
+    deviates = ((1 - conforms) * of_rate).sum(axis=1, keepdims=True)
+    of_pair = np.concatenate([conforms * of_rate, deviates * inside], axis=1)
+    return Weights(evidence, of_rate, of_pair, conforms, inside)
+
+
+def _log_odds(
+    L: FloatArray,
+    index: IntArray,
+    pairs: Pairs,
+    curves: Curves,
+    grid: Rates,
+    weight: FloatArray,
+) -> FloatArray:
+    """Return the log odds that each label is wrong: the odds of all other classes together."""
+    odds = np.zeros(len(L))
+    members = [np.flatnonzero(index == j) for j in range(L.shape[1])]
+    for p, (j, k) in enumerate(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)):
+        points = np.flatnonzero(weight[p] > _NEGLIGIBLE)
+        W, slope, shift = weight[p][points], curves.slope[p][points], curves.shift[p][points]
+        r0, r1 = grid.r0[points], grid.r1[points]
+        rows_of = members[j], members[k]
+        s_of = [L[rows, k] - L[rows, j] for rows in rows_of]
+        everywhere = np.concatenate(s_of)
+        at = np.linspace(everywhere.min(), everywhere.max(), _POINTS)
+        curve = slope * at[:, None] + shift
+        for sign, rows, s, r_in, r_own in (
+            (-1.0, rows_of[0], s_of[0], r1, r0),
+            (1.0, rows_of[1], s_of[1], r0, r1),
+        ):
+            with np.errstate(divide="ignore"):
+                excess = np.log(r_in / (1 - r_own)) - sign * curve
+            log_wrong = logsumexp(log_expit(excess), b=W, axis=1)
+            log_right = logsumexp(log_expit(-excess), b=W, axis=1)
+            odds[rows] += np.exp(np.interp(s, at, np.maximum(log_wrong - log_right, -700.0)))
+    with np.errstate(divide="ignore"):
+        return np.log(odds)
+
+
+def _mean_rates(K: int, pairs: Pairs, grid: Rates, weights: Weights) -> FloatArray:
+    rates = np.full((K, K), float(weights.of_rate @ grid.common) / (K - 1))
+    rates[pairs.first, pairs.second] = weights.of_pair @ grid.r0
+    rates[pairs.second, pairs.first] = weights.of_pair @ grid.r1
+    np.fill_diagonal(rates, 0.0)
+    np.fill_diagonal(rates, 1 - rates.sum(axis=1))
+    return rates
+
+
+def _main_curve(pairs: Pairs, curves: Curves, grid: Rates, weights: Weights) -> Curve | None:
+    """Return the curve of the pair with the most wrong labels, or of the largest one."""
+    if not len(pairs.first):
+        return None
+    size = pairs.mass.sum(axis=(0, 2))
+    rate = weights.of_pair @ (grid.r0 + grid.r1)
+    p = int((rate * size).argmax())
+    mass = pairs.mass[:, p].sum(axis=0)
+    filled = np.flatnonzero(mass > 0)
+    score = pairs.score[p][filled]
+    low, high = grid.r0[:, None], 1 - grid.r1[:, None]
+    all_curves = low + (high - low) * expit(
+        curves.slope[p][:, None] * score + curves.shift[p][:, None]
+    )
+    return Curve(
+        int(pairs.first[p]),
+        int(pairs.second[p]),
+        score,
+        mass[filled],
+        pairs.mass[1, p][filled] / mass[filled],
+        all_curves[0],
+        weights.of_pair[p] @ all_curves,
+    )
+
+
+def _spread_of_counts(
+    K: int,
+    pairs: Pairs,
+    curves: Curves,
+    grid: Rates,
+    weights: Weights,
+    log_odds: FloatArray,
+    index: IntArray,
+    mass: FloatArray,
+) -> FloatArray:
+    """Return standard deviations of the number of wrong labels, by the label they have.
+
+    The rates are uncertain, and with given rates each label is wrong or not.
+    """
+    w = expit(log_odds)
+    by_chance = np.bincount(index, mass * w * (1 - w), K)
+    n_common = len(grid.common)
+    mean, within = np.zeros((K, n_common)), np.zeros((K, n_common))
+    for p in range(len(pairs.first)):
+        t = curves.slope[p][:, None] * pairs.score[p] + curves.shift[p][:, None]
+        for label, sign, r_in, r_own, counted in (
+            (pairs.first[p], -1.0, grid.r1, grid.r0, pairs.mass[0, p]),
+            (pairs.second[p], 1.0, grid.r0, grid.r1, pairs.mass[1, p]),
+        ):
+            with np.errstate(divide="ignore"):
+                count = expit(np.log(r_in / (1 - r_own))[:, None] - sign * t) @ counted
+            common, free = count[:n_common], count[n_common:]
+            conforms = weights.given_rate[p]
+            m_free = float(weights.free[p] @ free)
+            s_free = float(weights.free[p] @ free**2)
+            expected = conforms * common + (1 - conforms) * m_free
+            mean[label] += expected
+            within[label] += conforms * common**2 + (1 - conforms) * s_free - expected**2
+    average = mean @ weights.of_rate
+    between = (mean - average[:, None]) ** 2
+    return np.sqrt(np.maximum((within + between) @ weights.of_rate + by_chance, 0.0))
