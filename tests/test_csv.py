@@ -7,8 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sorr.auditing import to_csv
-from sorr._csv import escape_formula
+from sorr._csv import escape_formula, to_csv
 
 TEXTS = st.text(
     st.characters() | st.sampled_from("=+-@\t\r\n;,'\" 0123456789.e\uff1d\uff0d\ufeff\u200b")
