@@ -15,7 +15,7 @@ import sorr
 
 SOURCE = Path(__file__).parents[1] / "src" / "sorr"
 STANDARD = frozenset(sys.stdlib_module_names)
-SHARED = frozenset({"_checks", "_files", "_typing"})
+SHARED = frozenset({"_checks", "_csv", "_files", "_progress", "_typing"})
 """Files at the root that any room may import."""
 LONGEST = 700
 
@@ -39,7 +39,7 @@ ROOMS = {
     "losses": _room("ranked", "numpy scipy.special"),
     "objectives": _room("ranked losses", "numpy scipy"),
     "solvers": _room("ranked objectives", "numpy scipy joblib"),
-    "share": _room(CORE, "numpy scipy sklearn joblib"),
+    "share": _room(CORE, "numpy scipy sklearn joblib", "pandas"),
     "metrics": _room(CORE, "numpy scipy sklearn"),
     "estimators": _room(f"{CORE} share metrics", "numpy scipy sklearn joblib"),
     "baselines": _room(f"{CORE} estimators metrics", "numpy scipy sklearn joblib"),
@@ -60,7 +60,9 @@ ROOMS = {
     "cli": _room("experiments auditing estimators datasets", "typer rich"),
     "__main__": _room("cli"),
     "_checks": _room("", "numpy", "scipy sklearn"),
+    "_csv": _room(),
     "_files": _room(),
+    "_progress": _room(),
     "_typing": _room("", "numpy"),
 }
 

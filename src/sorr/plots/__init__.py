@@ -1,7 +1,7 @@
 """Displays as in scikit-learn: numbers in the constructor, drawing in `plot`.
 
-Each display has a `from_estimator` that reads the attributes of a fitted estimator. Drawing needs
-matplotlib, which is imported on first use: ``pip install "sorr[plot]"``.
+Displays of models have a `from_estimator` that reads the attributes of a fitted estimator. Drawing
+needs matplotlib, which is imported on first use: ``pip install "sorr[plot]"``.
 """
 
 from sorr.plots.boundary import DecisionBoundaryDisplay
@@ -16,6 +16,7 @@ from sorr.plots.canvas import (
     need_matplotlib,
     tidy,
 )
+from sorr.plots.judgement import LabelCurveDisplay
 from sorr.plots.ranked_loss import RankedCurve, RankedLossDisplay
 from sorr.plots.tendency import TendencyDisplay
 from sorr.plots.trace import TraceDisplay
@@ -29,6 +30,7 @@ __all__ = [
     "MARKERS",
     "CalibrationDisplay",
     "DecisionBoundaryDisplay",
+    "LabelCurveDisplay",
     "RankedCurve",
     "RankedLossDisplay",
     "ReliabilityCurve",

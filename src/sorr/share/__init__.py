@@ -1,18 +1,13 @@
 """Which labels are wrong, judged from held-out scores of any model; outliers of a regression."""
 
 from sorr.share.constants import FEWEST_ROWS
-from sorr.share.held_out import (
-    MODELS,
-    LabelledRows,
-    held_out_probabilities,
-    is_named,
-    make_model,
-    probabilities_of,
-)
+from sorr.share.held_out import LabelledRows, held_out_probabilities
+from sorr.share.judging import judge_labels
 from sorr.share.linear import centre_and_spread, judge_linear
+from sorr.share.models import MODELS, is_named, name_of, probabilities_of
 from sorr.share.residuals import ResidualRegime, ResidualShare, residual_share_of
-from sorr.share.two_models import judge_rows, name_of
-from sorr.share.verdict import Judgement, Tier, droppable, judge_labels
+from sorr.share.two_models import judge_rows, make_model
+from sorr.share.verdict import Judgement, Tier, droppable
 
 __all__ = [
     "FEWEST_ROWS",

@@ -12,44 +12,26 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.special import log_softmax, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
-from sklearn.ensemble._forest import ForestClassifier
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import check_cv
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import (
-    _check_method_params,
-    check_is_fitted,
-    has_fit_parameter,
-    indexable,
-    validate_data,
-)
+from sklearn.utils.validation import _check_method_params, indexable
 
-from sorr._checks import as_count, as_masses, as_vector, as_whole_seed, classes_of, suggest
+from sorr._checks import as_count, as_masses, as_vector, as_whole_seed, classes_of
 from sorr._progress import print_reports
 from sorr._typing import FloatArray, IntArray, Report
-from sorr.share.constants import (
-    CATEGORY,
-    FEWEST_TREES,
-    FOLDS,
-    LARGEST_SAMPLE,
-    LEAF,
-    LEAVES_OF_BOOSTING,
-    ROUNDS_OF_BOOSTING,
-    SMALLEST_IN_STACK,
-    STACK_PULL,
-    STEPS_OF_LINE,
-    TREES,
+from sorr.share.constants import CATEGORY, FEWEST_TREES, FOLDS, LARGEST_SAMPLE, TREES
+from sorr.share.models import (
+    has_bag,
+    is_line,
+    is_named,
+    make_single,
+    probabilities_of,
+    stack,
+    weight_argument,
 )
-from sorr.share.posterior import calibrate
 
-MODELS = ("auto", "forest", "linear", "boosting")
 _CHUNK = 1 << 22  # entries of X that are scored at a time
 
 
@@ -136,195 +118,6 @@ def held_out_probabilities(
     return rows.hold_out(estimator, cv=cv, groups=groups, limit=limit)
 
 
-# -- The named models ------------------------------------------------------------------------------
-
-
-def is_named(estimator: Any) -> bool:
-    """Tell whether a model is given by its name, and refuse a name that is not known."""
-    if isinstance(estimator, str) and estimator not in MODELS:
-        raise ValueError(f"estimator={estimator!r} is not known; {suggest(estimator, MODELS)}")
-    return isinstance(estimator, str)
-
-
-def make_model(
-    estimator: Any, seed: int, n_jobs: int | None = None, *, is_sparse: bool = False
-) -> Any:
-    """Return a model that is not fitted: of a name, or a copy of an estimator.
-
-    Seeds that are None are set, so that the same seed gives the same model.
-    """
-    if not is_named(estimator):
-        model = clone(estimator)
-        free = [
-            name
-            for name, value in model.get_params().items()
-            if value is None and (name == "random_state" or name.endswith("__random_state"))
-        ]
-        return model.set_params(**dict.fromkeys(free, seed % 2**32)) if free else model
-    if estimator == "auto":
-        return ForestAndLine(random_state=seed, n_jobs=n_jobs)
-    if estimator == "forest":
-        return make_forest(TREES, seed, n_jobs)
-    if estimator == "linear":
-        return make_line(is_sparse)
-    return HistGradientBoostingClassifier(
-        max_iter=ROUNDS_OF_BOOSTING,
-        max_leaf_nodes=LEAVES_OF_BOOSTING,
-        early_stopping=False,
-        random_state=seed,
-    )
-
-
-def make_forest(trees: int, seed: int, n_jobs: int | None) -> ExtraTreesClassifier:
-    """Return extra trees, each grown on a bootstrap sample, so that there are rows out of bag."""
-    return ExtraTreesClassifier(
-        trees, min_samples_leaf=LEAF, bootstrap=True, random_state=seed, n_jobs=n_jobs
-    )
-
-
-def make_line(is_sparse: bool) -> Pipeline:
-    """Return logistic regression on standardised columns; missing numbers become the mean."""
-    return make_pipeline(
-        SimpleImputer(keep_empty_features=True),
-        StandardScaler(with_mean=not is_sparse),
-        LogisticRegression(max_iter=STEPS_OF_LINE),
-    )
-
-
-def is_line(model: Any) -> bool:
-    """Tell whether a model is the named line."""
-    return isinstance(model, Pipeline) and model.steps[-1][0] == "logisticregression"
-
-
-class ForestAndLine(ClassifierMixin, BaseEstimator):
-    r"""Extra trees combined with logistic regression: the model "auto".
-
-    .. math:: p = \mathrm{softmax}(a_1 z_1 + a_2 z_2 + b)
-
-    with the log probabilities z of both, and slopes and shifts that are fitted to probabilities
-    of rows that are held out.
-
-    Parameters
-    ----------
-    random_state : int, RandomState, Generator or None, default=None
-        Seed for everything random. The same seed gives the same result.
-    n_jobs : int or None, default=None
-        Number of threads. The result does not depend on it.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-    forest_, line_ : estimators
-    slopes_ : ndarray of shape (2,)
-    shift_ : ndarray of shape (n_classes,)
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
-    """
-
-    def __init__(self, *, random_state: Any = None, n_jobs: int | None = None) -> None:
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ForestAndLine:
-        """Fit both models, and how they are combined.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-        """
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan",
-        )
-        weight = as_masses(sample_weight, len(y))
-        if weight is not None and not weight.all():
-            X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
-        classes, index = classes_of(y)
-        seed = as_whole_seed(self.random_state)
-        rows = LabelledRows(X, y, index, classes, weight, seed=seed, n_jobs=self.n_jobs)
-        self.forest_ = make_forest(TREES, seed, self.n_jobs)
-        parts = [rows.hold_out(self.forest_, fitted=True), rows.hold_out("linear")]
-        self.line_ = rows.fit("linear", np.arange(len(y)))
-        self.slopes_, self.shift_ = stack(parts, index, weight)[:2]
-        self.classes_ = classes
-        return self
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of each class.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        check_is_fitted(self)
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan",
-            reset=False,
-        )
-        parts = [self.forest_.predict_proba(X), self.line_.predict_proba(X)]
-        raw = np.tensordot(self.slopes_, np.stack([as_scores(part) for part in parts]), 1)
-        return np.asarray(softmax(raw + self.shift_, axis=1))
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the most likely class of each row.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        probabilities = self.predict_proba(X)
-        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        return tags
-
-
-def as_scores(probabilities: FloatArray) -> FloatArray:
-    """Return log probabilities less their mean over the classes; zeros are a small number."""
-    L = np.log(np.maximum(probabilities, SMALLEST_IN_STACK))
-    return np.asarray(L - L.mean(axis=1, keepdims=True))
-
-
-def stack(
-    parts: list[FloatArray], index: IntArray, weight: FloatArray | None
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return slopes, shift and probabilities of the best combination of held-out probabilities."""
-    mass = np.ones(len(index)) if weight is None else weight
-    found = calibrate(
-        np.stack([as_scores(part) for part in parts]),
-        index,
-        mass,
-        pull=STACK_PULL / mass.sum(),
-        towards=1 / len(parts),
-    )
-    return found.slopes, found.shift, found.probabilities
-
-
 # -- Rows, and how they are held out ---------------------------------------------------------------
 
 
@@ -362,7 +155,7 @@ class LabelledRows:
         trees: int = TREES,
         extra: Mapping[str, Any] | None = None,
     ) -> None:
-        self.X = X.tocsr() if sparse.issparse(X) else X
+        self.X = X.tocsr() if _is_sparse(X) else X
         self.y = y
         self.index = index
         self.classes = classes
@@ -398,9 +191,13 @@ class LabelledRows:
         return self.fit_model(self._make(estimator, self.n_jobs), rows)
 
     def _make(self, estimator: Any, n_jobs: int | None) -> Any:
-        if is_named(estimator) and estimator == "forest":
-            return make_forest(self.trees, self.seed, n_jobs)
-        return make_model(estimator, self.seed, n_jobs, is_sparse=sparse.issparse(self.X))
+        return make_single(
+            estimator,
+            self.seed,
+            n_jobs,
+            is_sparse=_is_sparse(self.X),
+            trees=self.trees,
+        )
 
     def fit_model(self, model: Any, rows: IntArray) -> Any:
         """Fit a model to some of the rows."""
@@ -442,7 +239,7 @@ class LabelledRows:
         if cv is None and len(self) > limit and not fitted:
             return self._by_samples(estimator, groups, limit)
         model = estimator if fitted else self._make(estimator, self.n_jobs)
-        if cv is None and groups is None and _has_bag(model):
+        if cv is None and groups is None and has_bag(model):
             return self._out_of_bag(model)
         return self._by_folds(estimator, list(self._splits(cv, groups)))
 
@@ -596,14 +393,11 @@ def group_copies(X: Any) -> IntArray:
 
 def _row_keys(X: Any, n: int) -> npt.NDArray[Any]:
     """Return one number for each row, equal for rows of equal values."""
-    if sparse.issparse(X):
-        rows = sparse.csr_array(X)
+    if _is_sparse(X):
+        rows = X.tocsr()
         rows.sum_duplicates()
         edges = rows.indptr
-        texts = [
-            rows.indices[a:b].tobytes() + rows.data[a:b].tobytes()
-            for a, b in pairwise(edges)
-        ]
+        texts = [rows.indices[a:b].tobytes() + rows.data[a:b].tobytes() for a, b in pairwise(edges)]
         return np.array([hash(text) for text in texts])
     if hasattr(X, "columns"):
         frame = X.to_pandas() if hasattr(X, "to_pandas") else X
@@ -633,64 +427,8 @@ def merge_groups(one: IntArray, other: npt.NDArray[Any]) -> IntArray:
     return np.asarray(connected_components(links, directed=False)[1][one], dtype=np.intp)
 
 
-# -- What estimators of all kinds are asked for ----------------------------------------------------
-
-
-def weight_argument(model: Any, weight: FloatArray) -> dict[str, FloatArray]:
-    """Return the argument of `fit` by which a model takes weights."""
-    if has_fit_parameter(model, "sample_weight") and not isinstance(model, Pipeline):
-        return {"sample_weight": weight}
-    if isinstance(model, Pipeline):
-        name, last = model.steps[-1]
-        inner = weight_argument(last, weight)
-        return {f"{name}__{key}": value for key, value in inner.items()}
-    raise ValueError(
-        f"{type(model).__name__} takes no sample_weight; needed a classifier whose fit takes it, "
-        "or no weights"
-    )
-
-
-def takes_weight(model: Any) -> bool:
-    """Tell whether a model takes weights."""
-    try:
-        weight_argument(model, np.ones(1))
-    except ValueError:
-        return False
-    return True
-
-
-def probabilities_of(model: Any, X: Any, classes: npt.NDArray[Any]) -> FloatArray:
-    """Return the probability of each of the classes; those that a model has not seen have none.
-
-    Without `predict_proba`, decision values are taken for log odds.
-    """
-    if hasattr(model, "predict_proba"):
-        known = np.asarray(model.predict_proba(X), dtype=np.float64)
-    elif hasattr(model, "decision_function"):
-        known = np.exp(as_log_probabilities(model.decision_function(X)))
-    else:
-        raise TypeError(
-            f"{type(model).__name__} has neither predict_proba nor decision_function; needed a "
-            "classifier with one of them"
-        )
-    if len(model.classes_) == len(classes):
-        return known
-    probabilities = np.zeros((len(known), len(classes)))
-    probabilities[:, np.searchsorted(classes, model.classes_)] = known
-    return probabilities
-
-
-def as_log_probabilities(decision: npt.ArrayLike) -> FloatArray:
-    """Return decision values as log probabilities: one column for two classes, or one for each."""
-    raw = np.asarray(decision, dtype=np.float64)
-    if raw.ndim == 1 or raw.shape[1] == 1:
-        raw = np.column_stack([np.zeros(len(raw)), raw.ravel()])
-    return np.asarray(log_softmax(raw, axis=1))
-
-
-def _has_bag(model: Any) -> bool:
-    """Tell whether a model is a forest whose trees leave out rows."""
-    return isinstance(model, ForestClassifier) and bool(model.bootstrap)
+def _is_sparse(X: Any) -> bool:
+    return bool(sparse.issparse(X))
 
 
 def _as_forest_input(forest: Any, X: Any) -> Any:

@@ -21,9 +21,10 @@ from sorr.share.constants import (
     SURE_OF_FAR,
     TREES_OF_REFEREE,
 )
-from sorr.share.held_out import LabelledRows, probabilities_of
-from sorr.share.two_models import name_of
-from sorr.share.verdict import Judgement, as_log, droppable, judge
+from sorr.share.held_out import LabelledRows
+from sorr.share.judging import as_log, judge
+from sorr.share.models import name_of, probabilities_of
+from sorr.share.verdict import Judgement, droppable
 
 _SAMPLE = 2000  # rows that medians are taken of
 _NORMAL = 1.4826  # from the median absolute deviation to the standard deviation of a normal

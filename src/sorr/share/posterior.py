@@ -238,12 +238,8 @@ def fit_curves(
     step = max(1, _CHUNK // (len(r0) * BINS))
     parts = [
         _fit_some(
-            Pairs(
-                *(
-                    part[..., at : at + step, :] if part.ndim > 1 else part[at : at + step]
-                    for part in pairs
-                )
-            ),
+            pairs.score[at : at + step],
+            pairs.mass[:, at : at + step],
             r0,
             r1,
             np.log(reference),
@@ -258,7 +254,8 @@ def fit_curves(
 
 
 def _fit_some(
-    pairs: Pairs,
+    score: FloatArray,
+    mass: FloatArray,
     r0: FloatArray,
     r1: FloatArray,
     log_reference: FloatArray,
@@ -266,10 +263,10 @@ def _fit_some(
     start: Start,
 ) -> Curves:
     """Return the same for some of the pairs, by damped steps of Fisher scoring."""
-    s = pairs.score[:, None, :]
-    n0, n1 = pairs.mass[:, :, None, :]
+    s = score[:, None, :]
+    n0, n1 = mass[:, :, None, :]
     low, width = r0[:, None], (1 - r0 - r1)[:, None]
-    shape = (len(pairs.first), len(r0))
+    shape = (len(score), len(r0))
     best = Curves(
         np.full(shape, np.log(start.slope)),
         np.tile(start.shift[:, None], len(r0)),
@@ -399,6 +396,13 @@ class Posterior:
     rates: FloatArray
     spread: FloatArray
     curve: Curve | None
+
+    @classmethod
+    def unknown(cls, probabilities: FloatArray) -> Posterior:
+        """Return what is known of too few rows: nothing."""
+        n, K = probabilities.shape
+        nothing = np.full(n, -np.inf)
+        return cls(0.0, -np.inf, nothing, probabilities, np.eye(K), np.zeros(K), None)
 
 
 def posterior(L: FloatArray, index: IntArray, mass: FloatArray) -> Posterior:

@@ -1,22 +1,137 @@
-"""Evidence that two kinds of models share, where the rows are at hand and not only their scores."""
+"""Two kinds of models: one that combines them, and evidence that they share."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sorr._checks import as_masses, as_whole_seed, classes_of
 from sorr._typing import FloatArray
-from sorr.share.constants import LARGEST_SAMPLE, STRONG
-from sorr.share.held_out import LabelledRows, is_named
-from sorr.share.verdict import Judgement, as_log, judge
+from sorr.share.constants import LARGEST_SAMPLE, STRONG, TREES
+from sorr.share.held_out import LabelledRows
+from sorr.share.judging import as_log, judge
+from sorr.share.models import as_scores, is_named, make_forest, make_single, name_of, stack
+from sorr.share.verdict import Judgement
 
-_WORDS = {
-    "auto": "a forest with a linear model",
-    "forest": "a forest",
-    "linear": "a linear model",
-    "boosting": "boosting",
-}
+
+def make_model(estimator: Any, seed: int, n_jobs: int | None = None) -> Any:
+    """Return a model that is not fitted: of a name, or a copy of an estimator."""
+    if is_named(estimator) and estimator == "auto":
+        return ForestAndLine(random_state=seed, n_jobs=n_jobs)
+    return make_single(estimator, seed, n_jobs)
+
+
+class ForestAndLine(ClassifierMixin, BaseEstimator):
+    r"""Extra trees combined with logistic regression: the model "auto".
+
+    .. math:: p = \mathrm{softmax}(a_1 z_1 + a_2 z_2 + b)
+
+    with the log probabilities z of both, and slopes and shifts that are fitted to probabilities
+    of rows that are held out.
+
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None, default=None
+        Seed for everything random. The same seed gives the same result.
+    n_jobs : int or None, default=None
+        Number of threads. The result does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    forest_, line_ : estimators
+    slopes_ : ndarray of shape (2,)
+    shift_ : ndarray of shape (n_classes,)
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    def __init__(self, *, random_state: Any = None, n_jobs: int | None = None) -> None:
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ForestAndLine:
+        """Fit both models, and how they are combined.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan",
+        )
+        weight = as_masses(sample_weight, len(y))
+        if weight is not None and not weight.all():
+            X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+        classes, index = classes_of(y)
+        seed = as_whole_seed(self.random_state)
+        rows = LabelledRows(X, y, index, classes, weight, seed=seed, n_jobs=self.n_jobs)
+        self.forest_ = make_forest(TREES, seed, self.n_jobs)
+        parts = [rows.hold_out(self.forest_, fitted=True), rows.hold_out("linear")]
+        self.line_ = rows.fit("linear", np.arange(len(y)))
+        self.slopes_, self.shift_ = stack(parts, index, weight)[:2]
+        self.classes_ = classes
+        return self
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        X = validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan",
+            reset=False,
+        )
+        parts = [self.forest_.predict_proba(X), self.line_.predict_proba(X)]
+        raw = np.tensordot(self.slopes_, np.stack([as_scores(part) for part in parts]), 1)
+        return np.asarray(softmax(raw + self.shift_, axis=1))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the most likely class of each row.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        probabilities = self.predict_proba(X)
+        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
 
 
 class Judged(NamedTuple):
@@ -59,8 +174,3 @@ def judge_rows(
     else:
         judgement = judgement.confirm(judged_by("auto").judgement.need_more_if_rare())
     return Judged(judgement, probabilities)
-
-
-def name_of(model: Any) -> str:
-    """Return what a model is called in a sentence."""
-    return _WORDS[model] if is_named(model) else type(model).__name__

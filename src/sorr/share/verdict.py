@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
-from sorr._checks import as_classes, as_masses, as_vector, class_index
 from sorr._csv import to_csv
 from sorr._typing import BoolArray, FloatArray, IntArray
 from sorr.share.constants import (
@@ -22,25 +17,19 @@ from sorr.share.constants import (
     CLEAR,
     ENOUGH_REVIEWS,
     FEWEST_ROWS,
-    LARGEST_FILL,
-    LEAST_KNOWLEDGE,
     PRIOR_REVIEWS,
     PROBABLE,
     RARE,
     SHARE_WITH_EVIDENCE,
     SHARE_WITHOUT_EVIDENCE,
-    SMALLEST,
     STRONG,
     TIE_BREAKER,
-    TOO_GOOD,
     WORTH_A_LOOK,
 )
-from sorr.share.posterior import Curve, posterior
+from sorr.share.posterior import Curve
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-_TOLERANCE = 1e-3  # of the sum of the probabilities of a row
 
 
 class Tier(IntEnum):
@@ -109,28 +98,36 @@ class Judgement:
     """
 
     classes_: npt.NDArray[Any]
-    wrong_: FloatArray = field(repr=False)
     suggested_: npt.NDArray[Any] = field(repr=False)
     suggested_probability_: FloatArray = field(repr=False)
     given_probability_: FloatArray = field(repr=False)
     rates_: FloatArray = field(repr=False)
-    count_: FloatArray
-    count_interval_: FloatArray
     evidence_: float
-    score_: FloatArray = field(repr=False)
-    known_: BoolArray = field(repr=False)
-    look_share_: float
     models_: tuple[tuple[str, float], ...]
     index_: IntArray = field(repr=False)
+    """The position of each label among the classes."""
     mass_: FloatArray = field(repr=False)
-    log_odds_: FloatArray = field(repr=False)
-    spread_: FloatArray = field(repr=False)
     right_: IntArray = field(repr=False)
+    """The position of the right label of known rows; -1 for others."""
+    log_odds_: FloatArray = field(repr=False)
+    """Of a label that is wrong at random."""
+    spread_: FloatArray = field(repr=False)
     curve_: Curve | None = field(repr=False)
     is_demanding: bool = field(default=False, repr=False)
     """Whether more evidence was asked for, because a class is rare."""
+    # What `conclude` adds.
+    wrong_: FloatArray = field(default_factory=lambda: np.empty(0), repr=False)
+    score_: FloatArray = field(default_factory=lambda: np.empty(0), repr=False)
+    count_: FloatArray = field(default_factory=lambda: np.empty(0))
+    count_interval_: FloatArray = field(default_factory=lambda: np.empty((0, 2)))
+    look_share_: float = 0.0
 
     # -- What follows from these
+
+    @property
+    def known_(self) -> BoolArray:
+        """The rows that somebody has checked."""
+        return np.asarray(self.right_ >= 0)
 
     @property
     def labels_(self) -> npt.NDArray[Any]:
@@ -209,19 +206,16 @@ class Judgement:
         return [*opening, self._look(), self._rare()]
 
     def _claim(self) -> list[str]:
-        count, whole = float(self.count_.sum()), float(self.mass_.sum())
-        low, high = self.total_interval
-        tiers = [int((self.tier_ == tier).sum()) for tier in (3, 2)]
+        whole, at_least = float(self.mass_.sum()), max(float(self.count_.sum()), 1.0)
+        low, high = (f"{end:,.0f}" for end in self.total_interval)
+        range_text = f"; {low} to {high} if they are wrong at random" if low != high else ""
+        tiers = [(int((self.tier_ == tier).sum()), Tier(tier)) for tier in (3, 2)]
         parts = [
-            f"{_whole(number)} {'is' if number == 1 else 'are'} {tier.label}"
-            for number, tier in zip(tiers, (Tier(3), Tier(2)), strict=True)
-            if number
+            f"{rows:,} {'is' if rows == 1 else 'are'} {tier.label}" for rows, tier in tiers if rows
         ]
-        at_least = max(count, 1.0)
         return [
-            f"There is {self.verdict_} evidence of wrong labels: at least {_whole(at_least)} of "
-            f"{_whole(whole)} ({_percent(at_least / whole)}; {_whole(low)} to {_whole(high)} if "
-            "they are wrong at random).",
+            f"There is {self.verdict_} evidence of wrong labels: at least about {at_least:,.0f} of "
+            f"{whole:,.0f} ({_percent(at_least / whole)}{range_text}).",
             f"Of the rows, {' and '.join(parts)}." if parts else "No single row stands out.",
         ]
 
@@ -241,8 +235,7 @@ class Judgement:
             return ""
         more = " more" if self.flagged_.any() else ""
         opening = (
-            f"In {_whole(rows)}{more} row{'s' * (rows > 1)} the model would bet 9 to 1 against the "
-            "label"
+            f"In {rows:,}{more} row{'s' * (rows > 1)} the model would bet 9 to 1 against the label"
         )
         if self.n_reviews >= ENOUGH_REVIEWS:
             return (
@@ -277,7 +270,7 @@ class Judgement:
     @property
     def n_reviews(self) -> int:
         """How many known rows are not obviously wrong: they tell how many others are wrong."""
-        return int((self.known_ & (expit(self.log_odds_) <= PROBABLE)).sum())
+        return int((self.known_ & (self.log_odds_ <= 0)).sum())
 
     @property
     def total_interval(self) -> tuple[float, float]:
@@ -317,7 +310,7 @@ class Judgement:
         log_odds, given = self.log_odds_.copy(), self.given_probability_.copy()
         log_odds[chosen] = both.mean(axis=0) if is_shared else both.min(axis=0)
         given[chosen] = np.sqrt(given[chosen] * second.given_probability_)
-        return _conclude(
+        return conclude(
             replace(
                 self,
                 evidence_=min(self.evidence_, second.evidence_),
@@ -331,7 +324,7 @@ class Judgement:
         """Return the judgement with less evidence if a class is rare: it has to be clear then."""
         if self.rare_class is None or not self.can_judge:
             return self
-        return _conclude(replace(self, evidence_=self.evidence_ - CLEAR, is_demanding=True))
+        return conclude(replace(self, evidence_=self.evidence_ - CLEAR, is_demanding=True))
 
     # -- Tables
 
@@ -374,161 +367,29 @@ class Judgement:
         return np.lexsort([-self.score_, -self.tier_.astype(np.intp)])
 
 
-# -- From probabilities to a judgement -------------------------------------------------------------
-
-
-def judge_labels(
-    probabilities: Any,
-    y: npt.ArrayLike,
-    *,
-    classes: npt.ArrayLike | None = None,
-    sample_weight: npt.ArrayLike | None = None,
-    known: Mapping[int, Any] | npt.ArrayLike | None = None,
-    scores: bool = False,
-) -> Judgement:
-    """Judge labels from held-out probabilities of any model.
-
-    Parameters
-    ----------
-    probabilities : array-like or frame of shape (n_samples, n_classes)
-        The probability of each class, by a model that has not seen the row: as
-        `held_out_probabilities` or ``cross_val_predict(method="predict_proba")`` make them. The
-        columns of a frame are matched by their names, if these are the classes.
-    y : array-like of shape (n_samples,)
-        Labels of any type.
-    classes : array-like of shape (n_classes,), optional
-        The label of each column. The default is the sorted labels.
-    sample_weight : array-like of shape (n_samples,), optional
-        The mass of each row: a row of weight two is two copies of it.
-    known : mapping or array-like of shape (n_samples,), optional
-        What somebody has checked: the right label by row number, or one entry for each row, with
-        None or NaN where nobody looked. From 20 rows on, they tell how many rows are wrong that
-        are only worth a look.
-    scores : bool, default=False
-        Whether decision values are given instead: one column for each class, or one for two
-        classes.
-
-    Returns
-    -------
-    Judgement
-
-    Notes
-    -----
-    Wrong labels show where the model is certain and some labels contradict it all the same. Where
-    classes overlap, or errors sit at the boundary, nothing in the probabilities tells them apart
-    from right ones. So counts are lower limits, and no evidence does not mean that all labels are
-    right.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> x = rng.normal(size=1000)
-    >>> p = 1 / (1 + np.exp(-8 * x))
-    >>> y = np.where(rng.random(1000) < p, "yes", "no")
-    >>> y[:50] = np.where(y[:50] == "yes", "no", "yes")
-    >>> judgement = judge_labels(np.column_stack([1 - p, p]), y)
-    >>> judgement.verdict_, bool(judgement.flagged_[:50].mean() > 0.7)
-    ('strong', True)
-    """
-    labels = as_vector("y", _as_array(y))
-    names, columns = _named_columns(probabilities)
-    values = _as_scores(columns) if scores else _as_probabilities(columns)
-    known_classes, index = _match_classes(labels, classes, names, values.shape[1])
-    if names is not None and classes is None:
-        order = [names.index(name) for name in map(str, known_classes.tolist())]
-        values = values[:, order]
-    if len(values) != len(labels):
-        raise ValueError(
-            f"probabilities has {len(values):,} rows, y {len(labels):,}; needed one row for each "
-            "label"
-        )
-    weight = as_masses(sample_weight, len(labels))
-    if not scores:
-        _warn_of_probabilities(values, index)
-        values = as_log(values)
-    return judge(values, index, known_classes, weight, known=known)
-
-
-def judge(
-    L: FloatArray,
-    index: IntArray,
-    classes: npt.NDArray[Any],
-    weight: FloatArray | None = None,
-    *,
-    known: Any = None,
-    model: str = "the model",
-) -> Judgement:
-    """Return the judgement from log probabilities that are checked already."""
-    n, K = L.shape
-    mass = np.ones(n) if weight is None else weight
-    right = _as_right_labels(known, classes, n)
-    post = posterior(L, index, mass) if mass.sum() >= FEWEST_ROWS else None
-    cannot = post is None or post.knows < LEAST_KNOWLEDGE
-    if post is None:
-        calibrated = np.exp(L)
-        rates, curve, spread = np.eye(K), None, np.zeros(K)
-    else:
-        calibrated, rates, curve, spread = post.calibrated, post.rates, post.curve, post.spread
-    rows = np.arange(n)
-    others = L.copy()
-    others[rows, index] = -np.inf
-    suggested = others.argmax(axis=1)
-    evidence = -np.inf if cannot or post is None else post.evidence
-    log_odds = np.full(n, -np.inf) if cannot or post is None else post.log_odds
-    blank = np.empty(0)
-    return _conclude(
-        Judgement(
-            classes_=classes,
-            wrong_=blank,
-            suggested_=classes[suggested],
-            suggested_probability_=calibrated[rows, suggested],
-            given_probability_=calibrated[rows, index],
-            rates_=rates,
-            count_=blank,
-            count_interval_=blank,
-            evidence_=evidence,
-            score_=blank,
-            known_=right >= 0,
-            look_share_=0.0,
-            models_=((model, evidence),),
-            index_=index,
-            mass_=mass,
-            log_odds_=log_odds,
-            spread_=spread,
-            right_=right,
-            curve_=curve,
-        )
-    )
-
-
-def _conclude(draft: Judgement) -> Judgement:
+def conclude(draft: Judgement) -> Judgement:
     """Return the judgement with all that follows from evidence, log odds and known rows."""
     index, mass, right = draft.index_, draft.mass_, draft.right_
     K, log_odds = len(draft.classes_), draft.log_odds_
     known, doubt = right >= 0, 1 - draft.given_probability_
     is_wrong = known & (right != index)
-    usual = SHARE_WITH_EVIDENCE if draft.has_evidence else SHARE_WITHOUT_EVIDENCE
-    asked = known & (expit(log_odds) <= PROBABLE)
-    reviewed = float(asked.sum())
-    look_share, odds = usual, np.exp(np.minimum(log_odds, 700.0))
-    if reviewed >= ENOUGH_REVIEWS:
-        exposure = float(doubt[asked].sum())
-        look_share = (PRIOR_REVIEWS * usual + float((asked & is_wrong).sum())) / (
-            PRIOR_REVIEWS + exposure
-        )
-        look_share = min(look_share, ALMOST_SURE)
-        below = odds < 1
-        wrong_by_look = look_share * doubt
-        odds = np.where(
-            below, (odds + wrong_by_look) / (1 - wrong_by_look), odds
-        )  # 1 - w = (1 - w_random) (1 - w_look)
+    look_share = SHARE_WITH_EVIDENCE if draft.has_evidence else SHARE_WITHOUT_EVIDENCE
+    odds = np.exp(np.minimum(log_odds, 700.0))
+    asked = known & (odds <= 1)
+    has_reviews = int(asked.sum()) >= ENOUGH_REVIEWS
+    if has_reviews:
+        wrong_asked = PRIOR_REVIEWS * look_share + float((asked & is_wrong).sum())
+        look_share = min(wrong_asked / (PRIOR_REVIEWS + float(doubt[asked].sum())), ALMOST_SURE)
+        # No further than somebody looked: rows as doubtful as those that were checked.
+        near = (odds <= 1) & (doubt >= doubt[asked].min())
+        by_look = np.where(near, look_share * doubt, 0.0)
+        odds = (odds + by_look) / (1 - by_look)  # right is what neither chance nor look makes wrong
     wrong = odds / (1 + odds)
     wrong[known] = is_wrong[known]
     score = np.log1p(odds) - np.log1p(-TIE_BREAKER * doubt)
     score[known] = np.where(is_wrong[known], np.inf, -np.inf)
-    counted = wrong if draft.has_evidence or reviewed >= ENOUGH_REVIEWS else is_wrong * 1.0
-    count = np.bincount(index, mass * counted, K)
+    counted = wrong if draft.has_evidence or has_reviews else is_wrong * 1.0
+    count = np.bincount(index, mass * counted, K).astype(np.float64)
     size = np.bincount(index, mass, K)
     spread = draft.spread_ if draft.has_evidence else np.zeros(K)
     intervals = [
@@ -558,155 +419,6 @@ def droppable(dropped: BoolArray, index: IntArray) -> BoolArray:
 
 def _interval(count: float, spread: float, size: float) -> tuple[float, float]:
     return max(count - 1.96 * spread, 0.0), min(count + 1.96 * spread, size)
-
-
-def as_log(probabilities: FloatArray) -> FloatArray:
-    """Return log probabilities; zeros become a number that rounding cannot tell from zero."""
-    lowest = SMALLEST
-    if (probabilities <= 0).any():
-        lowest = min(0.5 * float(probabilities[probabilities > 0].min()), LARGEST_FILL)
-    p = np.maximum(probabilities, lowest)
-    return np.asarray(np.log(p / p.sum(axis=1, keepdims=True)))
-
-
-# -- What is given ---------------------------------------------------------------------------------
-
-
-def _as_array(y: Any) -> npt.NDArray[Any]:
-    return np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
-
-
-def _named_columns(given: Any) -> tuple[list[str] | None, npt.NDArray[Any]]:
-    """Return the names of columns, if there are any, and the columns."""
-    names = None
-    if hasattr(given, "columns"):
-        names = [str(name) for name in given.columns]
-        if names == [str(i) for i in range(len(names))]:
-            names = None  # numbered, not named
-    array = _as_array(given)
-    try:
-        array = array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"probabilities has entries of type {array.dtype}; needed numbers"
-        ) from None
-    if array.ndim not in (1, 2) or 0 in array.shape:
-        raise ValueError(
-            f"probabilities has shape {array.shape}; needed one row for each label and one column "
-            "for each class"
-        )
-    if not np.isfinite(array).all():
-        row = int(np.flatnonzero(~np.isfinite(array.reshape(len(array), -1)).all(axis=1))[0])
-        raise ValueError(
-            f"probabilities holds NaN or infinity, first in row {row}; needed a number for each "
-            "row and class: leave out rows that were not scored, and their labels"
-        )
-    return names, array
-
-
-def _as_scores(array: FloatArray) -> FloatArray:
-    from sorr.share.held_out import as_log_probabilities
-
-    return as_log_probabilities(array)
-
-
-def _as_probabilities(array: FloatArray) -> FloatArray:
-    if array.ndim == 1 or array.shape[1] == 1:
-        raise ValueError(
-            f"probabilities has shape {array.shape}; needed a column for each class: for two "
-            "classes np.column_stack([1 - p, p]), or scores=True for decision values"
-        )
-    off = np.abs(array.sum(axis=1) - 1)
-    if array.min() < 0 or off.max() > _TOLERANCE * array.shape[1]:
-        row = int(off.argmax()) if array.min() >= 0 else int(array.min(axis=1).argmin())
-        raise ValueError(
-            f"probabilities of row {row} add up to {array[row].sum():.6g}, the smallest is "
-            f"{array[row].min():.6g}; needed probabilities that add up to 1, or scores=True for "
-            "decision values"
-        )
-    return array
-
-
-def _match_classes(
-    labels: npt.NDArray[Any], classes: Any, names: list[str] | None, n_columns: int
-) -> tuple[npt.NDArray[Any], IntArray]:
-    """Return the class of each column, and the column of each label."""
-    if classes is None and names is not None:
-        present = np.unique(labels)
-        if set(map(str, present.tolist())) <= set(names):
-            extra = [name for name in names if name not in set(map(str, present.tolist()))]
-            found, index = as_classes("y", labels, None)
-            if not extra:
-                return found, index
-            raise ValueError(
-                f"probabilities has a column {extra[0]!r}, but no row has that label; pass "
-                "classes, or leave the column out"
-            )
-    found, index = as_classes("y", labels, classes)
-    if len(found) < 2:
-        raise ValueError(
-            f"y holds one class only, {found.tolist()[0]!r}; needed two classes or more"
-        )
-    if len(found) != n_columns:
-        raise ValueError(
-            f"probabilities has {n_columns} columns for {len(found)} classes; needed one for each "
-            "class, or classes=... with the label of each column"
-        )
-    return found, index
-
-
-def _as_right_labels(known: Any, classes: npt.NDArray[Any], n: int) -> IntArray:
-    """Return the position of the right label of each row that is known, and -1 of others."""
-    right = np.full(n, -1, dtype=np.intp)
-    if known is None:
-        return right
-    if isinstance(known, Mapping):
-        rows = list(known)
-        if bad := [row for row in rows if not isinstance(row, Integral) or not 0 <= row < n]:
-            raise ValueError(f"known names row {bad[0]!r}; needed row numbers from 0 to {n - 1}")
-        labels = np.array([known[row] for row in rows], dtype=object)
-    else:
-        entries = np.asarray(_as_array(known), dtype=object)
-        if entries.shape != (n,):
-            raise ValueError(
-                f"known has shape {entries.shape}; needed one entry for each of the {n} rows, "
-                "missing where nobody looked, or a mapping from row number to right label"
-            )
-        rows = [i for i, entry in enumerate(entries.tolist()) if not _is_missing(entry)]
-        labels = entries[rows]
-    if len(rows):
-        right[np.array(rows, dtype=np.intp)] = class_index(labels, classes, "known", "a class")
-    return right
-
-
-def _is_missing(entry: Any) -> bool:
-    try:
-        return entry is None or bool(entry != entry)
-    except TypeError:  # pandas.NA has no truth value
-        return True
-
-
-def _warn_of_probabilities(probabilities: FloatArray, index: IntArray) -> None:
-    """Warn where probabilities are rounded, or as good as only those of known rows can be."""
-    if np.allclose(probabilities * 100, np.rint(probabilities * 100), rtol=0, atol=1e-7):
-        warnings.warn(
-            "The probabilities are rounded to two decimals or less, which hides wrong labels; "
-            "needed three decimals or more.",
-            stacklevel=3,
-        )
-    n = len(index)
-    given = probabilities[np.arange(n), index]
-    if n >= TOO_GOOD and bool((given >= probabilities.max(axis=1)).all()):
-        warnings.warn(
-            f"All {n:,} labels have the highest probability of their row. If the model was "
-            "trained on these rows, its probabilities say nothing about wrong labels: use "
-            "held_out_probabilities.",
-            stacklevel=3,
-        )
-
-
-def _whole(number: float) -> str:
-    return f"{number:,.0f}"
 
 
 def _percent(share: float) -> str:

@@ -1,0 +1,175 @@
+"""Models by name, combined models, and what estimators of all kinds are asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import log_softmax
+from sklearn.base import clone
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.ensemble._forest import ForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import has_fit_parameter
+
+from sorr._checks import suggest
+from sorr._typing import FloatArray, IntArray
+from sorr.share.constants import (
+    LEAF,
+    LEAVES_OF_BOOSTING,
+    ROUNDS_OF_BOOSTING,
+    SMALLEST_IN_STACK,
+    STACK_PULL,
+    STEPS_OF_LINE,
+    TREES,
+)
+from sorr.share.posterior import calibrate
+
+MODELS = ("auto", "forest", "linear", "boosting")
+_WORDS = {
+    "auto": "a forest with a linear model",
+    "forest": "a forest",
+    "linear": "a linear model",
+    "boosting": "boosting",
+}
+
+
+def is_named(estimator: Any) -> bool:
+    """Tell whether a model is given by its name, and refuse a name that is not known."""
+    if isinstance(estimator, str) and estimator not in MODELS:
+        raise ValueError(f"estimator={estimator!r} is not known; {suggest(estimator, MODELS)}")
+    return isinstance(estimator, str)
+
+
+def name_of(model: Any) -> str:
+    """Return what a model is called in a sentence."""
+    return _WORDS[model] if is_named(model) else type(model).__name__
+
+
+def make_single(
+    estimator: Any,
+    seed: int,
+    n_jobs: int | None = None,
+    *,
+    is_sparse: bool = False,
+    trees: int = TREES,
+) -> Any:
+    """Return a model that is not fitted: of any name but "auto", or a copy of an estimator.
+
+    Seeds that are None are set, so that the same seed gives the same model.
+    """
+    if not is_named(estimator):
+        model = clone(estimator)
+        free = [
+            name
+            for name, value in model.get_params().items()
+            if value is None and (name == "random_state" or name.endswith("__random_state"))
+        ]
+        return model.set_params(**dict.fromkeys(free, seed % 2**32)) if free else model
+    if estimator == "forest":
+        return make_forest(trees, seed, n_jobs)
+    if estimator == "linear":
+        return make_line(is_sparse)
+    return HistGradientBoostingClassifier(
+        max_iter=ROUNDS_OF_BOOSTING,
+        max_leaf_nodes=LEAVES_OF_BOOSTING,
+        early_stopping=False,
+        random_state=seed,
+    )
+
+
+def make_forest(trees: int, seed: int, n_jobs: int | None) -> ExtraTreesClassifier:
+    """Return extra trees, each grown on a bootstrap sample, so that there are rows out of bag."""
+    return ExtraTreesClassifier(
+        trees, min_samples_leaf=LEAF, bootstrap=True, random_state=seed, n_jobs=n_jobs
+    )
+
+
+def make_line(is_sparse: bool) -> Pipeline:
+    """Return logistic regression on standardised columns; missing numbers become the mean."""
+    return make_pipeline(
+        SimpleImputer(keep_empty_features=True),
+        StandardScaler(with_mean=not is_sparse),
+        LogisticRegression(max_iter=STEPS_OF_LINE),
+    )
+
+
+def is_line(model: Any) -> bool:
+    """Tell whether a model is the named line."""
+    return isinstance(model, Pipeline) and model.steps[-1][0] == "logisticregression"
+
+
+def as_scores(probabilities: FloatArray) -> FloatArray:
+    """Return log probabilities less their mean over the classes; zeros are a small number."""
+    L = np.log(np.maximum(probabilities, SMALLEST_IN_STACK))
+    return np.asarray(L - L.mean(axis=1, keepdims=True))
+
+
+def stack(
+    parts: list[FloatArray], index: IntArray, weight: FloatArray | None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return slopes, shift and probabilities of the best combination of held-out probabilities."""
+    mass = np.ones(len(index)) if weight is None else weight
+    found = calibrate(
+        np.stack([as_scores(part) for part in parts]),
+        index,
+        mass,
+        pull=STACK_PULL / mass.sum(),
+        towards=1 / len(parts),
+    )
+    return found.slopes, found.shift, found.probabilities
+
+
+def has_bag(model: Any) -> bool:
+    """Tell whether a model is a forest whose trees leave out rows."""
+    return isinstance(model, ForestClassifier) and bool(model.bootstrap)
+
+
+# -- What estimators of all kinds are asked for ----------------------------------------------------
+
+
+def weight_argument(model: Any, weight: FloatArray) -> dict[str, FloatArray]:
+    """Return the argument of `fit` by which a model takes weights."""
+    if has_fit_parameter(model, "sample_weight") and not isinstance(model, Pipeline):
+        return {"sample_weight": weight}
+    if isinstance(model, Pipeline):
+        name, last = model.steps[-1]
+        inner = weight_argument(last, weight)
+        return {f"{name}__{key}": value for key, value in inner.items()}
+    raise ValueError(
+        f"{type(model).__name__} takes no sample_weight; needed a classifier whose fit takes it, "
+        "or no weights"
+    )
+
+
+def probabilities_of(model: Any, X: Any, classes: npt.NDArray[Any]) -> FloatArray:
+    """Return the probability of each of the classes; those that a model has not seen have none.
+
+    Without `predict_proba`, decision values are taken for log odds.
+    """
+    if hasattr(model, "predict_proba"):
+        known = np.asarray(model.predict_proba(X), dtype=np.float64)
+    elif hasattr(model, "decision_function"):
+        known = np.exp(as_log_probabilities(model.decision_function(X)))
+    else:
+        raise TypeError(
+            f"{type(model).__name__} has neither predict_proba nor decision_function; needed a "
+            "classifier with one of them"
+        )
+    if len(model.classes_) == len(classes):
+        return known
+    probabilities = np.zeros((len(known), len(classes)))
+    probabilities[:, np.searchsorted(classes, model.classes_)] = known
+    return probabilities
+
+
+def as_log_probabilities(decision: npt.ArrayLike) -> FloatArray:
+    """Return decision values as log probabilities: one column for two classes, or one for each."""
+    raw = np.asarray(decision, dtype=np.float64)
+    if raw.ndim == 1 or raw.shape[1] == 1:
+        raw = np.column_stack([np.zeros(len(raw)), raw.ravel()])
+    return np.asarray(log_softmax(raw, axis=1))
