@@ -23,7 +23,8 @@ from tests.estimators.problems import three_classes, wrong_labels
 
 
 def robust(**changes):
-    return RankedRangeClassifier(**({"random_state": 0, "C": 100.0} | changes))
+    """Return a classifier that drops a tenth of each class; ``m="auto"`` has its own section."""
+    return RankedRangeClassifier(**({"random_state": 0, "C": 100.0, "m": 0.1} | changes))
 
 
 # -- what is minimised --------------------------------------------------------------------------
@@ -468,50 +469,242 @@ def test_a_limit_of_outer_steps_is_one_of_the_papers_algorithm_too():
 # -- m="auto" -----------------------------------------------------------------------------------
 
 
-def flipped(n=1200, seed=0):
+def automatic(**changes):
+    return RankedRangeClassifier(**({"random_state": 0} | changes))
+
+
+def flipped(n=600, seed=0, rate=0.2):
     """Return rows of two classes of which a fifth of the second is called the first."""
-    X, y, _ = wrong_labels(n=n, rate=0.0, seed=seed, noise=0.0)
-    wrong = (y == "yes") & (np.random.default_rng(seed).random(n) < 0.2)
+    X, y, _ = wrong_labels(n=n, rate=0.0, seed=seed, noise=0.3)
+    wrong = (y == "yes") & (np.random.default_rng(seed).random(n) < rate)
     return X, np.where(wrong, "no", y), wrong
 
 
-def test_auto_drops_what_the_estimate_says_and_finds_the_wrong_labels():
+def overlapping(n=400, seed=0):
+    """Return rows of two classes that overlap, none of them with a wrong label."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, np.where(rng.random(n) < expit(X @ [1.5, -1.0, 0.0]), "yes", "no")
+
+
+def far_away(n=400, seed=0):
+    """Return rows with a few that lie far from all others and have the wrong label."""
+    X, y, _ = wrong_labels(n=n, rate=0.0, seed=seed, noise=0.3)
+    X[:12] = 15 * np.linspace(2.0, -1.0, 3) + 0.1 * X[:12]
+    y[:12] = "no"
+    return X, y, np.arange(n) < 12
+
+
+def dropped_by(model, weight=None):
+    """Return the mass of the rows that a fit dropped."""
+    return (model.outlier_mask_ * (1.0 if weight is None else weight)).sum()
+
+
+def check_consistency(model, X, y, weight=None):
+    """Check that all attributes tell of the same dropped rows."""
+    mass = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
+    mask = model.outlier_mask_
+    if len(model.m_) > 1:
+        expected = [mass[mask & (y == name)].sum() for name in model.classes_]
+        sizes = [mass[y == name].sum() for name in model.classes_]
+    else:
+        expected, sizes = [mass[mask].sum()], [mass.sum()]
+    assert_allclose(model.m_, expected)
+    assert_allclose(model.k_, sizes)
+    assert np.isinf(model.thresholds_[:, 0]).all()
+    assert (model.row_weights_[mask] == 0).all()
+    assert_allclose(model.row_weights_.sum(), 1)
+    counted = mass > 0
+    assert_allclose(model.losses_[counted], model.row_losses(X, y)[counted], rtol=1e-5, atol=1e-7)
+    assert np.isnan(model.losses_[~counted]).all()
+    assert not mask[~counted].any()
+
+
+def test_auto_is_the_default():
+    assert RankedRangeClassifier().m == "auto"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_wrong_labels_the_default_drops_nothing_and_is_logistic_regression(seed):
+    X, y = overlapping(seed=seed)
+    model = automatic(C=100.0).fit(X, y)
+    assert not model.outlier_mask_.any()
+    assert model.judgement_.verdict_ == "none"
+    assert_array_equal(model.m_, [0, 0])
+    peer = LogisticRegression(C=100.0 / len(y), tol=1e-10, max_iter=1000).fit(X, y)
+    assert_allclose(model.coef_, peer.coef_, rtol=1e-5)
+    check_consistency(model, X, y)
+
+
+def test_the_default_drops_exactly_what_the_judge_flags():
     X, y, wrong = flipped()
-    model = robust(m="auto", C=1e4).fit(X, y)
-    assert_array_equal(model.m_, model.share_.drop_)
-    sign = np.where(y == "yes", 1.0, -1.0)
-    drops = dict(zip([-1.0, 1.0], model.share_.drop_.tolist(), strict=True))
-    problem = RankedRangeObjective(X, sign, m=drops, C=1e4, groups=sign)
-    assert_allclose(model.trace_[0].objective, problem.value(model.share_.theta_), rtol=1e-9)
-    assert_allclose(model.m_, [wrong.sum(), 0], atol=0.15 * wrong.sum())
-    assert model.outlier_mask_[wrong].mean() > 0.9
-    assert not hasattr(robust().fit(X, y), "share_")
+    model = automatic().fit(X, y)
+    assert_array_equal(model.outlier_mask_, model.judgement_.flagged_)
+    assert model.outlier_mask_[wrong].mean() > 0.8
+    assert wrong[model.outlier_mask_].mean() > 0.8
+    check_consistency(model, X, y)
+    truth = np.where(wrong, "yes", y)
+    assert model.score(X, truth) > LogisticRegression().fit(X, y).score(X, truth) + 0.01
 
 
-def test_auto_pooled_drops_as_many_in_all():
+def test_the_default_learns_from_what_is_kept_and_from_nothing_else():
     X, y, _ = flipped()
-    model = robust(m="auto", ranking="pooled").fit(X, y)
-    assert model.m_ == model.share_.drop_.sum()
+    model = automatic().fit(X, y)
+    kept = ~model.outlier_mask_
+    alone = automatic(m=0).fit(X[kept], y[kept])
+    assert_allclose(model.coef_, alone.coef_, rtol=1e-4)
+    assert_allclose(model.objective_, alone.objective_, rtol=1e-6)
 
 
-def test_auto_with_weights_that_are_no_numbers_of_copies():
+def test_rows_far_from_all_others_that_contradict_them_are_dropped_too():
+    X, y, far = far_away()
+    model = automatic().fit(X, y)
+    assert model.outlier_mask_[far].all()
+    assert model.outlier_mask_.sum() < 20
+    check_consistency(model, X, y)
+    assert model.predict([[2.0, 0.0, -1.0]]) == ["yes"]
+
+
+@pytest.mark.parametrize("n", [20, 49])
+def test_with_fewer_than_fifty_rows_the_default_drops_nothing(n):
+    X, y, _ = wrong_labels(n=n, rate=0.2)
+    X[0] = 100.0
+    model = automatic(C=10.0).fit(X, y)
+    assert not model.outlier_mask_.any()
+    assert "too few to judge" in model.judgement_.sentence
+    assert_allclose(model.coef_, automatic(C=10.0, m=0).fit(X, y).coef_, rtol=1e-9)
+
+
+def test_the_default_works_with_a_last_rank():
+    X, y, _ = flipped()
+    model = automatic(k=0.8).fit(X, y)
+    sizes = np.array([(y == name).sum() for name in model.classes_])
+    assert_allclose(model.k_, np.ceil(0.8 * sizes))
+    mask = model.outlier_mask_
+    assert_array_equal(mask, model.judgement_.flagged_)
+    assert_array_equal(model.m_, [(mask & (y == name)).sum() for name in model.classes_])
+    kept = (model.row_weights_ > 0).sum()
+    assert kept == (model.k_ - model.m_).sum()
+    for name in model.classes_:  # the smallest losses are not learnt from
+        left = (y == name) & ~mask
+        used = model.row_weights_[left] > 0
+        assert model.losses_[left][used].min() >= model.losses_[left][~used].max()
+
+
+def test_the_default_works_with_pooled_ranking():
+    X, y, _ = flipped()
+    within, pooled = (automatic(ranking=r).fit(X, y) for r in ("within_class", "pooled"))
+    assert pooled.m_.shape == (1,)
+    assert_array_equal(pooled.outlier_mask_, within.outlier_mask_)
+    check_consistency(pooled, X, y)
+    assert_allclose(pooled.coef_, within.coef_, rtol=1e-4)  # no rank matters among kept rows
+
+
+def test_the_default_works_with_the_papers_algorithm():
+    X, y, _ = flipped(n=300)
+    trim, dca = (automatic(C=100.0, solver=solver).fit(X, y) for solver in ("trim", "dca"))
+    assert dca.outlier_mask_.any()
+    assert_array_equal(dca.outlier_mask_, trim.outlier_mask_)
+    assert_allclose(dca.objective_, trim.objective_, rtol=1e-4)
+
+
+def test_the_default_works_with_a_warm_start():
+    X, y, _ = flipped()
+    model = automatic(warm_start=True).fit(X, y)
+    before, mask = model.objective_, model.outlier_mask_
+    model.fit(X, y)
+    assert_allclose(model.trace_[0].objective, before, rtol=1e-9)
+    assert_array_equal(model.outlier_mask_, mask)
+
+
+def test_a_row_of_weight_two_is_two_rows_to_the_default():
+    X, y, wrong = flipped(n=400)
+    weight = np.random.default_rng(1).integers(0, 3, size=400)
+    model = automatic().fit(X, y, sample_weight=weight)
+    check_consistency(model, X, y, weight)
+    assert_array_equal(model.m_ % 1, 0)
+    assert model.outlier_mask_[wrong & (weight > 0)].mean() > 0.8
+    assert len(model.judgement_.wrong_) == (weight > 0).sum()
+
+
+@pytest.mark.parametrize("ranking", ["within_class", "pooled"])
+def test_auto_with_weights_that_are_no_numbers_of_copies(ranking):
     X, y, wrong = flipped()
     weight = np.random.default_rng(0).uniform(0.5, 1.5, size=len(y))
-    model = robust(m="auto").fit(X, y, sample_weight=weight)
-    assert_allclose(model.m_[0], weight[wrong].sum(), rtol=0.25)
-    pooled = robust(m="auto", ranking="pooled").fit(X, y, sample_weight=weight)
-    assert_allclose(pooled.m_, model.m_.sum(), rtol=1e-6)
+    model = automatic(ranking=ranking).fit(X, y, sample_weight=weight)
+    assert_allclose(model.m_.sum(), weight[wrong].sum(), rtol=0.25)
+    check_consistency(model, X, y, weight)
+
+
+def test_class_weights_do_not_change_what_the_default_drops():
+    X, y, _ = flipped()
+    plain = automatic().fit(X, y)
+    heavy = automatic(class_weight={"yes": 3.0}).fit(X, y)
+    assert plain.outlier_mask_.any()
+    assert_array_equal(heavy.outlier_mask_, plain.outlier_mask_)
+    assert_allclose(heavy.m_, plain.m_)
+    assert heavy.intercept_ > plain.intercept_
+
+
+@pytest.mark.parametrize("data", [flipped, far_away])
+def test_sparse_and_single_precision_rows_are_judged_alike(data):
+    X, y, wrong = data()
+    double = automatic().fit(X, y)
+    for form in (sparse.csr_array, sparse.csc_array, np.float32):
+        rows = form(X) if form is not np.float32 else X.astype(np.float32)
+        model = automatic().fit(rows, y)
+        assert model.outlier_mask_[wrong].mean() > 0.8
+        assert (model.outlier_mask_ != double.outlier_mask_).mean() < 0.01
+        check_consistency(model, rows, y)
+
+
+def test_wrong_labels_of_three_classes_are_found():
+    X, y = three_classes(n=900)
+    X = X * 2.0  # less overlap
+    wrong = (y == "a") & (np.random.default_rng(0).random(900) < 0.2)
+    y = np.where(wrong, "b", y)
+    model = automatic().fit(X, y)
+    assert model.outlier_mask_[wrong].mean() > 0.7
+    assert wrong[model.outlier_mask_].mean() > 0.7
+    assert model.m_.argmax() == 1
+    check_consistency(model, X, y)
+
+
+def test_without_wrong_labels_three_classes_drop_nothing():
+    X, y = three_classes(n=600)
+    model = automatic(C=100.0).fit(X, y)
+    assert not model.outlier_mask_.any()
+    assert_array_equal(model.m_, [0, 0, 0])
+
+
+def test_a_class_keeps_two_rows_whatever_is_flagged():
+    X, y, _ = wrong_labels(n=400, rate=0.0, noise=0.0)
+    y[:] = "no"
+    y[:3] = "yes"  # three rows in the midst of the others
+    model = automatic(C=10.0).fit(X, y)
+    assert (~model.outlier_mask_[:3]).sum() >= 2
+    assert model.classes_.tolist() == ["no", "yes"]
 
 
 @pytest.mark.digits
-def test_auto_gives_the_same_bytes_whatever_the_number_of_jobs():
-    X, y, _ = flipped()
-    one, two = (robust(m="auto", n_jobs=jobs).fit(X, y) for jobs in (1, 2))
+@pytest.mark.parametrize("data", [flipped, far_away])
+def test_auto_gives_the_same_bytes_whatever_the_number_of_jobs(data):
+    X, y, _ = data()
+    one, two = (automatic(n_jobs=jobs).fit(X, y) for jobs in (1, 2))
     assert one.coef_.tobytes() == two.coef_.tobytes()
-    assert one.share_.score_.tobytes() == two.share_.score_.tobytes()
+    assert one.judgement_.score_.tobytes() == two.judgement_.score_.tobytes()
 
 
-def test_a_refit_forgets_the_share():
+def test_a_refit_forgets_the_judgement():
     X, y, _ = flipped(n=300)
-    model = robust(m="auto").fit(X, y)
-    assert not hasattr(model.set_params(m=0.1).fit(X, y), "share_")
+    model = automatic().fit(X, y)
+    assert hasattr(model, "judgement_")
+    assert not hasattr(model.set_params(m=0.1).fit(X, y), "judgement_")
+
+
+def test_the_old_name_is_refused_and_the_new_one_named():
+    X, y, _ = flipped(n=60)
+    with pytest.raises(ValueError, match="m='atuo' is not known; did you mean 'auto'"):
+        automatic(m="atuo").fit(X, y)
+    with pytest.raises(ValueError, match="m='estimate' is not known; needed one of 'auto'"):
+        automatic(m="estimate").fit(X, y)

@@ -25,7 +25,7 @@ def data():
 
 @pytest.fixture
 def model():
-    return RankedRangeClassifier(C=100.0, random_state=0)
+    return RankedRangeClassifier(m=0.1, C=100.0, random_state=0)
 
 
 def test_a_clone_has_the_parameters_and_not_the_fit(model, data):
@@ -71,8 +71,10 @@ def test_one_against_the_rest_works_with_losses_of_two_classes():
     assert OneVsRestClassifier(model).fit(X, y).score(X, y) > 0.8
 
 
-def test_sample_weights_are_routed(model, data):
+@pytest.mark.parametrize("m", [0.1, "auto"])
+def test_sample_weights_are_routed(model, data, m):
     X, y = data
+    model.set_params(m=m)
     weight = np.where(y == "yes", 4.0, 1.0)
     with config_context(enable_metadata_routing=True):
         weighted = model.set_fit_request(sample_weight=True)
@@ -96,9 +98,11 @@ def test_frames_bring_the_names_of_features(library, kind):
         model.predict(other)
 
 
-def test_a_pipeline_that_puts_out_frames_keeps_the_names(model, data):
+@pytest.mark.parametrize("m", [0.1, "auto"])
+def test_a_pipeline_that_puts_out_frames_keeps_the_names(model, data, m):
     pandas = pytest.importorskip("pandas")
     X, y = data
+    model.set_params(m=m)
     frame = pandas.DataFrame(X, columns=["a", "b", "c"])
     pipeline = make_pipeline(StandardScaler(), model).set_output(transform="pandas")
     assert_array_equal(pipeline.fit(frame, y)[-1].feature_names_in_, ["a", "b", "c"])
