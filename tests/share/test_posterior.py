@@ -1,0 +1,529 @@
+"""Rates and posteriors against referees: optimisers of SciPy, enumeration, and Bayes' rule."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from scipy.special import expit, log_softmax, logsumexp, softmax
+from sklearn.linear_model import LogisticRegression
+
+from sorr import judge_labels
+from sorr.share.constants import ASSUMED_NOISE, NO_NOISE, PULL, SPREAD_OF_TWO
+from sorr.share.posterior import (
+    Curves,
+    Pairs,
+    Rates,
+    Start,
+    _log_odds,
+    _weigh,
+    calibrate,
+    count_pairs,
+    fit_curves,
+    posterior,
+)
+from tests.share import simulate
+from tests.slow import examples
+
+# -- Calibration -----------------------------------------------------------------------------------
+
+
+def centred(P):
+    L = np.log(P)
+    return L - L.mean(axis=1, keepdims=True)
+
+
+def test_the_calibration_of_two_classes_is_logistic_regression():
+    P, y, _ = simulate.labelled(800, rate=0.1)
+    found = calibrate(centred(P)[None], y, np.ones(800), pull=1e-12)
+    score = np.log(P[:, 1] / P[:, 0])
+    peer = LogisticRegression(C=np.inf, tol=1e-10).fit(score[:, None], y)
+    assert_allclose(found.slopes, peer.coef_[0], rtol=1e-3)
+    assert_allclose(found.shift[1] - found.shift[0], peer.intercept_[0], rtol=1e-3)
+    assert_allclose(found.probabilities, peer.predict_proba(score[:, None]), atol=1e-4)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+@pytest.mark.parametrize("n_models", [1, 2])
+def test_the_calibration_of_three_classes_has_the_largest_likelihood(noise, n_models):
+    P, y, _ = simulate.labelled(400, K=3, rate=0.1, scale=2.0)
+    rng = np.random.default_rng(0)
+    mass = rng.uniform(0.5, 2.0, size=400)
+    scores = np.array([centred(P), centred(softmax(centred(P) + rng.normal(size=P.shape), 1))])
+    scores = scores[:n_models]
+    pull, towards = 1e-3, 0.7
+
+    def loss(theta):
+        raw = np.tensordot(theta[:n_models], scores, 1) + theta[n_models:]
+        p = softmax(raw, axis=1)[np.arange(400), y]
+        away = theta - np.append(np.full(n_models, towards), np.zeros(3))
+        return -mass @ np.log((1 - noise) * p + noise / 3) + pull * mass.sum() / 2 * away @ away
+
+    best = min(
+        (minimize(loss, start, method="BFGS") for start in rng.normal(size=(4, n_models + 3))),
+        key=lambda result: result.fun,
+    )
+    found = calibrate(scores, y, mass, noise=noise, pull=pull, towards=towards)
+    theta = np.append(found.slopes, found.shift)
+    assert loss(theta) <= best.fun + 1e-4
+    assert_allclose(theta, best.x, atol=2e-3)
+    raw = np.tensordot(found.slopes, scores, 1) + found.shift
+    assert_allclose(found.probabilities, softmax(raw, axis=1), rtol=1e-9)
+
+
+def test_scores_that_contradict_the_labels_are_left_out():
+    P, y, _ = simulate.labelled(600, K=3, rate=0.0)
+    rng = np.random.default_rng(0)
+    good = centred(P) + rng.normal(0, 2, size=P.shape)
+    bad = -centred(P) + rng.normal(0, 2, size=P.shape)
+    both = calibrate(np.array([good, bad]), y, np.ones(600), pull=1e-6)
+    alone = calibrate(good[None], y, np.ones(600), pull=1e-6)
+    assert_allclose(both.probabilities, alone.probabilities)
+    assert both.slopes[1] == 0
+
+
+# -- Curves ----------------------------------------------------------------------------------------
+
+
+def random_pairs(seed, rare=False):
+    """Return two pairs of classes with counts in few bins, drawn at random."""
+    rng = np.random.default_rng(seed)
+    score = np.sort(rng.normal(0, 4, size=(2, 60)), axis=1)
+    share = 0.02 + 0.9 * expit(rng.uniform(0.4, 1.5, (2, 1)) * score - (5.0 if rare else 0.5))
+    total = rng.integers(0, 40, size=(2, 60)).astype(float)
+    second = rng.binomial(total.astype(int), share)
+    mass = np.array([total - second, second], dtype=float)
+    return Pairs(np.array([0, 0]), np.array([1, 2]), score, mass)
+
+
+@pytest.mark.parametrize("rare", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_each_curve_has_the_largest_likelihood(seed, rare):
+    pairs = random_pairs(seed, rare)
+    r0 = np.array([0.0, 0.01, 0.05, 0.0, 0.03])
+    r1 = np.array([0.0, 0.01, 0.05, 0.1, 0.08])
+    reference, spread = np.array([0.5, 1.0, 1.0, 1.0, 1.0]), 1.0
+    start = Start(1.0, np.zeros(2))
+    found = fit_curves(pairs, r0, r1, reference, spread, start)
+
+    def loss(theta, p, g):
+        q = r0[g] + (1 - r0[g] - r1[g]) * expit(np.exp(theta[0]) * pairs.score[p] + theta[1])
+        q = np.clip(q, 1e-15, 1 - 1e-15)
+        away = ((theta[0] - np.log(reference[g])) ** 2 + theta[1] ** 2) / spread**2
+        return -(pairs.mass[1, p] @ np.log(q) + pairs.mass[0, p] @ np.log1p(-q)) + away / 2
+
+    starts = [(0.0, 0.0), (-1.5, -2.0), (1.0, 1.0), (0.0, -4.0)]
+    for p, g in product(range(2), range(5)):
+        theta = np.array([np.log(found.slope[p, g]), found.shift[p, g]])
+        assert_allclose(-loss(theta, p, g), found.value[p, g], rtol=1e-9)
+        best = min(minimize(loss, at, (p, g), method="Nelder-Mead").fun for at in starts)
+        if found.value[p, g] > found.value[p].max() - 50:  # others have no weight
+            assert found.value[p, g] >= -best - 1e-3  # nats: weights move by a thousandth
+
+
+def test_how_many_pairs_are_fitted_at_a_time_changes_nothing():
+    several = [random_pairs(seed) for seed in range(12)]
+    pairs = Pairs(
+        *(
+            np.concatenate([getattr(one, name) for one in several], axis=int(name == "mass"))
+            for name in Pairs._fields
+        )
+    )
+    rates = np.repeat(np.linspace(0, 0.3, 7), 20)
+    ones = np.ones(len(rates))
+    whole = fit_curves(pairs, rates, rates, ones, 1.0, Start(1.0, np.zeros(24)))
+    part = fit_curves(several[-1], rates, rates, ones, 1.0, Start(1.0, np.zeros(2)))
+    likely = part.value > part.value.max() - 20
+    assert_allclose(whole.value[-2:][likely], part.value[likely], atol=1e-3)
+
+
+def test_bins_hold_every_row_once_and_equal_scores_together():
+    rng = np.random.default_rng(0)
+    L = log_softmax(np.round(rng.normal(0, 3, size=(500, 2)), 1), axis=1)
+    index, mass = rng.integers(2, size=500), rng.uniform(0.5, 2, size=500)
+    pairs = count_pairs(L, np.ones_like(L), index, mass, fewest=0)
+    assert_allclose(pairs.mass.sum(axis=(1, 2)), [mass[index == j].sum() for j in range(2)])
+    filled = pairs.mass.sum(axis=(0, 1)) > 0
+    assert (np.diff(pairs.score[0][filled]) > 0).all()
+    twice = np.tile(np.arange(500), 2)
+    again = count_pairs(L[twice], np.ones((1000, 2)), index[twice], mass[twice] / 2, fewest=0)
+    assert_allclose(again.score, pairs.score, atol=1e-9)
+    assert_allclose(again.mass, pairs.mass, atol=1e-9)
+
+
+def test_a_pair_needs_rows_of_both_labels_that_are_near_it():
+    L = np.log(simulate.probabilities(300, K=3))
+    index = L.argmax(axis=1)
+    index[index == 2] = 1  # nobody is labelled 2
+    pairs = count_pairs(L, np.exp(L), index, np.ones(300))
+    assert_array_equal(pairs.first, [0])
+    assert_array_equal(pairs.second, [1])
+    near = np.exp(L[:, 0]) + np.exp(L[:, 1]) > 0.5
+    assert pairs.mass.sum() == near.sum()
+    assert len(count_pairs(L, np.exp(L), index, np.full(300, 0.05)).first) == 0  # too few in mass
+
+
+# -- The hierarchy of rates ------------------------------------------------------------------------
+
+
+def small_grid(n_common, n_free, rng, deviates):
+    """Return a grid with few points, so that all explanations can be listed."""
+    log_prior = log_softmax(rng.normal(size=n_common))
+    log_free = log_softmax(rng.normal(size=n_free))
+    common = np.append(0.0, rng.uniform(0.01, 0.2, size=n_common - 1))
+    r0 = np.append(common, rng.uniform(0, 0.3, size=n_free))
+    r1 = np.append(common, rng.uniform(0, 0.3, size=n_free))
+    return Rates(common, log_prior, r0, r1, log_free, np.log(deviates), np.log1p(-deviates))
+
+
+@pytest.mark.parametrize("n_pairs", [1, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_evidence_and_weights_are_those_of_all_explanations_listed_one_by_one(n_pairs, seed):
+    rng = np.random.default_rng(seed)
+    n_common, n_free, deviates = 4, 5, 0.3
+    grid = small_grid(n_common, n_free, rng, deviates)
+    D = rng.normal(0, 2, size=(n_pairs, n_common + n_free))
+    D[:, 0] = 0.0  # log-likelihoods are relative to no wrong label
+    prior, likelihood = {}, {}
+    for rate in range(n_common):
+        for choice in product([None, *range(n_free)], repeat=n_pairs):
+            weight, value = np.exp(grid.log_prior[rate]), 1.0
+            for p, free in enumerate(choice):
+                at = rate if free is None else n_common + free
+                weight *= (
+                    1 - deviates if free is None else deviates * np.exp(grid.log_prior_free[free])
+                )
+                value *= np.exp(D[p, at])
+            prior[rate, choice], likelihood[rate, choice] = weight, value
+    assert_allclose(sum(prior.values()), 1)
+    none = (0, (None,) * n_pairs)
+    total = sum(prior[key] * likelihood[key] for key in prior)
+    some = (total - prior[none] * likelihood[none]) / (1 - prior[none])
+    found = _weigh(grid, D)
+    assert_allclose(found.evidence, np.log(some / likelihood[none]))
+    for rate in range(n_common):
+        mine = sum(prior[key] * likelihood[key] for key in prior if key[0] == rate)
+        assert_allclose(found.of_rate[rate], mine / total)
+    for p in range(n_pairs):
+        for at in range(n_common + n_free):
+            mine = sum(
+                prior[rate, choice] * likelihood[rate, choice]
+                for rate, choice in prior
+                if (rate if choice[p] is None else n_common + choice[p]) == at
+            )
+            assert_allclose(found.of_pair[p, at], mine / total)
+
+
+@pytest.mark.parametrize("K", [2, 3, 4, 10])
+def test_the_grid_of_rates_has_a_prior_that_adds_up(K):
+    grid = Rates.for_classes(K)
+    assert_allclose(logsumexp(grid.log_prior), 0, atol=1e-12)
+    assert_allclose(logsumexp(grid.log_prior_free), 0, atol=1e-12)
+    assert_allclose(np.exp(grid.log_deviates) + np.exp(grid.log_conforms), 1)
+    n = len(grid.common)
+    assert_allclose(grid.r0[:n], grid.common / (K - 1))
+    assert_array_equal(grid.r0[:n], grid.r1[:n])
+    assert (grid.r0[n:] != grid.r1[n:]).all()
+    assert (grid.r0 + grid.r1).max() < 1
+    backwards = {(b, a) for a, b in zip(grid.r0[n:], grid.r1[n:], strict=True)}
+    assert backwards == set(zip(grid.r0[n:], grid.r1[n:], strict=True))
+    if K == 2:
+        assert_allclose(np.exp(grid.log_prior[0] + grid.log_conforms), NO_NOISE)
+
+
+def test_nothing_but_the_null_leaves_no_evidence():
+    grid = Rates.for_classes(3)
+    D = np.full((3, len(grid.r0)), -1e4)
+    D[:, 0] = 0.0
+    found = _weigh(grid, D)
+    assert found.evidence < -1.0
+    assert_allclose(found.of_rate[0], 1)
+
+
+# -- The posterior of a row ------------------------------------------------------------------------
+
+
+def bayes(label, t, r0, r1):
+    """Return the probability that a label of a pair is wrong, by Bayes' rule."""
+    prior = 1 - expit(t), expit(t)  # of the true class
+    chance = (1 - r0, r0), (r1, 1 - r1)  # from true class (rows) to label
+    joint = [prior[true] * chance[true][label] for true in (0, 1)]
+    return joint[1 - label] / (joint[0] + joint[1])
+
+
+def test_the_posterior_of_a_row_is_bayes_rule_averaged_over_explanations():
+    rng = np.random.default_rng(0)
+    K, n = 3, 120
+    L, index = log_softmax(rng.normal(0, 3, (n, K)), axis=1), rng.integers(K, size=n)
+    grid = small_grid(3, 4, rng, 0.3)
+    points = len(grid.r0)
+    pairs = Pairs(np.array([0, 0, 1]), np.array([1, 2, 2]), np.empty((3, 0)), np.empty((2, 3, 0)))
+    slope, shift = rng.uniform(0.5, 2, (3, points)), rng.normal(size=(3, points))
+    weight = rng.dirichlet(np.ones(points), size=3)
+    found = _log_odds(L, index, pairs, Curves(slope, shift, shift), grid, weight)
+    for i in range(n):
+        odds = 0.0
+        for p, (j, k) in enumerate([(0, 1), (0, 2), (1, 2)]):
+            if index[i] not in (j, k):
+                continue
+            t = slope[p] * (L[i, k] - L[i, j]) + shift[p]
+            label = int(index[i] == k)
+            each = [bayes(label, t[g], grid.r0[g], grid.r1[g]) for g in range(points)]
+            w = weight[p] @ each
+            odds += w / (1 - w)
+        assert_allclose(expit(found[i]), odds / (1 + odds), atol=2e-4)  # interpolated
+
+
+def recipe_without_bins(P, y, mass):
+    """Return evidence and posteriors of two classes, each curve fitted to rows and not to bins."""
+    s, n = np.log(P[:, 1] / P[:, 0]), mass.sum()
+
+    def best(r0, r1, reference, spread, start):
+        low, width = r0, 1 - r0 - r1
+
+        def loss(theta):
+            p = expit(np.exp(theta[0]) * s + theta[1])
+            q = np.clip(low + width * p, 1e-15, 1 - 1e-15)
+            away = np.array([theta[0] - np.log(reference), theta[1]]) / spread
+            pull = mass * (y / q - (1 - y) / (1 - q)) * width * p * (1 - p)
+            gradient = np.array([pull @ (np.exp(theta[0]) * s), pull.sum()])
+            value = mass @ np.where(y == 1, np.log(q), np.log1p(-q))
+            return -value + away @ away / 2, away / spread - gradient
+
+        found = minimize(loss, start, jac=True, method="BFGS")
+        return found.x, -found.fun
+
+    wide = (PULL * n) ** -0.5
+    plain, _ = best(0, 0, 1.0, wide, np.zeros(2))
+    robust, _ = best(ASSUMED_NOISE / 2, ASSUMED_NOISE / 2, 1.0, wide, plain)
+    grid = Rates.for_classes(2)
+    found = [
+        best(r0, r1, np.exp((robust if g else plain)[0]), SPREAD_OF_TWO, robust)
+        for g, (r0, r1) in enumerate(zip(grid.r0, grid.r1, strict=True))
+    ]
+    value = np.array([each[1] for each in found])
+    D = value - value[0]
+    common = len(grid.common)
+    log_prior = np.append(
+        grid.log_prior + grid.log_conforms, grid.log_prior_free + grid.log_deviates
+    )
+    joint = log_prior + D
+    rest = np.delete(joint, 0)
+    evidence = logsumexp(rest) - logsumexp(np.delete(log_prior, 0))
+    W = softmax(joint)
+    w = np.zeros(len(y))
+    for g, ((u, c), _) in enumerate(found):
+        t = np.exp(u) * s + c
+        both = [bayes(label, t, grid.r0[g], grid.r1[g]) for label in (0, 1)]
+        w += W[g] * np.where(y == 0, *both)
+    assert len(W) > common
+    return evidence, w
+
+
+def rows_of(case):
+    """Return probabilities, labels and masses of two classes."""
+    rates = {"one class": simulate.one_class(2, 0.15), "clean": np.eye(2)}.get(case)
+    P, y, _ = simulate.labelled(400, rate=0.06, rates=rates, seed=3)
+    if case == "rare":
+        P = softmax(np.log(P) + np.array([0.0, -6.0]), axis=1)
+        y = simulate.draw(P, 3)
+        y[np.random.default_rng(0).choice(400, 8, replace=False)] = 1
+    if case == "weighted":
+        return P, y, np.random.default_rng(0).integers(1, 4, 400).astype(float)
+    return P, y, np.ones(400)
+
+
+@pytest.mark.parametrize("case", ["clean", "symmetric", "one class", "rare", "weighted"])
+def test_two_classes_are_judged_as_by_the_recipe_without_bins(case, monkeypatch):
+    P, y, mass = rows_of(case)
+    evidence, w = recipe_without_bins(P, y, mass)
+    usual = posterior(np.log(P), y, mass)
+    assert_allclose(expit(usual.log_odds), w, atol=0.06)  # bins hold about seven rows
+    assert (usual.evidence > 0) == (evidence > 0) == (case != "clean")
+    monkeypatch.setattr("sorr.share.posterior.BINS", 1500)
+    fine = posterior(np.log(P), y, mass)
+    assert_allclose(expit(fine.log_odds), w, atol=2e-3)
+    assert_allclose(fine.evidence, evidence, atol=0.1)
+
+
+# -- Laws ------------------------------------------------------------------------------------------
+
+
+@st.composite
+def judged_rows(draw, most_classes=3):
+    """Return probabilities and labels, many of them alike, some wrong."""
+    K = draw(st.integers(2, most_classes))
+    n = draw(st.integers(60, 160))
+    seed = draw(st.integers(0, 2**16))
+    rate = draw(st.sampled_from([0.0, 0.05, 0.2]))
+    P, y, _ = simulate.labelled(n, K, rate, draw(st.sampled_from([1.0, 4.0, 10.0])), seed)
+    if draw(st.booleans()):
+        P = np.round(P, 3) + 1e-4
+        P /= P.sum(axis=1, keepdims=True)
+    y[:K] = np.arange(K)
+    return P, y, np.random.default_rng(seed)
+
+
+few = settings(max_examples=examples(30))
+
+
+def same(one, other, rows=slice(None), atol=1e-6):
+    assert_allclose(other.wrong_, one.wrong_[rows], atol=atol)
+    if np.isfinite(one.evidence_):
+        assert_allclose(other.evidence_, one.evidence_, atol=max(1e-5, 10 * atol))
+    else:
+        assert other.evidence_ == one.evidence_
+
+
+@few
+@given(judged_rows())
+def test_the_order_of_rows_changes_nothing(case):
+    P, y, rng = case
+    order = rng.permutation(len(y))
+    one, other = judge_labels(P, y), judge_labels(P[order], y[order])
+    same(one, other, order)
+    assert_allclose(other.count_, one.count_, atol=1e-4)
+
+
+@few
+@given(judged_rows())
+def test_the_order_of_classes_changes_nothing(case):
+    P, y, rng = case
+    order = rng.permutation(P.shape[1])
+    one, other = judge_labels(P, y), judge_labels(P[:, order], y, classes=order)
+    same(one, other)
+    assert_allclose(other.rates_, one.rates_[np.ix_(order, order)], atol=1e-5)
+    assert_array_equal(other.suggested_, one.suggested_)
+
+
+@few
+@given(judged_rows())
+def test_names_of_classes_change_nothing(case):
+    P, y, _ = case
+    names = np.array(["delta", "alpha", "charlie", "bravo"])[: P.shape[1]]
+    one, other = judge_labels(P, y), judge_labels(P, names[y], classes=names)
+    assert_array_equal(other.wrong_, one.wrong_)
+    assert_array_equal(other.suggested_, names[one.suggested_])
+
+
+@few
+@given(judged_rows(most_classes=2))
+def test_whole_weights_are_copies(case):
+    P, y, rng = case
+    weight = rng.integers(1, 4, size=len(y))
+    copies = np.repeat(np.arange(len(y)), weight)
+    one = judge_labels(P, y, sample_weight=weight)
+    other = judge_labels(P[copies], y[copies])
+    same(one, other, copies)
+    assert_allclose(other.count_, one.count_, rtol=1e-5, atol=1e-5)
+    assert_allclose(other.count_interval_, one.count_interval_, rtol=1e-4, atol=1e-4)
+
+
+@few
+@given(judged_rows(most_classes=2))
+def test_rows_without_weight_do_not_count(case):
+    P, y, rng = case
+    weight = np.ones(len(y))
+    weight[P.shape[1] :] = rng.random(len(y) - P.shape[1]) > 0.1
+    counted = weight > 0
+    one = judge_labels(P, y, sample_weight=weight)
+    other = judge_labels(P[counted], y[counted])
+    same(one, other, counted, atol=1e-4)  # posteriors are interpolated over all rows
+
+
+@few
+@given(judged_rows())
+def test_a_constant_added_to_the_scores_of_a_row_changes_nothing(case):
+    P, y, rng = case
+    shift = rng.normal(0, 10, size=(len(y), 1))
+    one = judge_labels(np.log(P), y, scores=True)
+    other = judge_labels(np.log(P) + shift, y, scores=True)
+    same(one, other)
+
+
+@few
+@given(judged_rows(), st.sampled_from([0.5, 2.0]))
+def test_probabilities_squared_or_rooted_are_judged_alike(case, power):
+    P, y, _ = case
+    one = judge_labels(np.log(P), y, scores=True)
+    other = judge_labels(power * np.log(P), y, scores=True)
+    assert_array_equal(one.has_evidence, other.has_evidence)
+    assert (one.flagged_ != other.flagged_).mean() <= 0.03
+
+
+# -- What it finds ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("K", [2, 3, 5])
+@pytest.mark.parametrize("n", [60, 500, 5000])
+def test_probabilities_without_information_give_no_evidence(n, K):
+    rng = np.random.default_rng(n + K)
+    y = np.append(np.arange(K), rng.integers(K, size=n - K))
+    constant = judge_labels(np.tile(rng.dirichlet(np.ones(K)), (n, 1)), y)
+    for found in (constant, judge_labels(rng.dirichlet(np.ones(K), n), y)):
+        assert not found.has_evidence
+        assert not found.flagged_.any()
+        assert found.count_.sum() == 0
+    assert not constant.can_judge
+
+
+@pytest.mark.parametrize("n", [200, 2000])
+@pytest.mark.parametrize("K", [2, 3])
+def test_hard_predictions_give_no_evidence_out_of_nothing(n, K):
+    P, y, _ = simulate.labelled(n, K, rate=0.0)
+    hard = np.eye(K)[P.argmax(axis=1)] * (1 - 2e-3) + 2e-3 / K
+    assert not judge_labels(hard, y).has_evidence
+
+
+RATES = {
+    "symmetric, 2 classes": simulate.symmetric(2, 0.1),
+    "one of 2 classes": simulate.one_class(2, 0.2),
+    "symmetric, 3 classes": simulate.symmetric(3, 0.12),
+    "one of 3 classes": simulate.one_class(3, 0.2),
+}
+
+
+@pytest.mark.parametrize("name", RATES)
+def test_rates_get_closer_as_rows_grow(name):
+    rates = RATES[name]
+    K = len(rates)
+
+    def error(n, draws):
+        found = [
+            judge_labels(*simulate.labelled(n, K, rates=rates, scale=5.0, seed=seed)[:2]).rates_
+            for seed in range(draws)
+        ]
+        return np.mean([np.abs(each - rates).max() for each in found])
+
+    few, many = error(300, 6), error(10_000, 2)
+    assert many < 0.7 * few
+    assert many < 0.03
+
+
+@pytest.mark.parametrize("name", RATES)
+def test_the_posterior_says_how_many_of_its_rows_are_wrong(name):
+    rates = RATES[name]
+    P, y, wrong = simulate.labelled(10_000, len(rates), rates=rates, scale=5.0)
+    found = judge_labels(P, y)
+    assert found.verdict_ == "strong"
+    for low, high in ((0.0, 0.1), (0.1, 0.5), (0.5, 0.9), (0.9, 1.0)):
+        inside = (found.wrong_ >= low) & (found.wrong_ <= high)
+        assert inside.sum() > 30
+        assert abs(found.wrong_[inside].mean() - wrong[inside].mean()) < 0.1
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_intervals_of_counts_cover_the_number_of_wrong_labels(K):
+    inside, draws = 0, 12
+    for seed in range(draws):
+        P, y, wrong = simulate.labelled(1000, K, rate=0.08, scale=6.0, seed=seed)
+        found = judge_labels(P, y)
+        low, high = found.total_interval
+        assert low <= found.count_.sum() <= high
+        inside += low <= wrong.sum() <= high
+        assert (found.count_interval_[:, 0] <= found.count_).all()
+        assert (found.count_ <= found.count_interval_[:, 1]).all()
+    assert inside >= 0.75 * draws
