@@ -80,22 +80,20 @@ def cleanlab_details(model: Any, problem: Problem) -> dict[str, Any]:
 
 
 def fit_auto(problem: Problem) -> Any:
-    model = RankedRangeClassifier(m="auto", C=len(problem.y), random_state=problem.seed % 2**31)
+    model = RankedRangeClassifier(C=len(problem.y), random_state=problem.seed % 2**31)
     return model.fit(problem.X, problem.y)
 
 
 def auto_suspicion(model: Any, _: Problem) -> Array:
-    return np.asarray(model.share_.score_)
+    return np.asarray(model.judgement_.score_)
 
 
 def auto_details(model: Any, _: Problem) -> dict[str, Any]:
-    share = model.share_
+    judgement = model.judgement_
     return {
-        "count": np.asarray(share.count_, dtype=float).tolist(),
-        "rate": np.asarray(share.rate_, dtype=float).tolist(),
-        "interval": np.asarray(share.interval_, dtype=float).tolist(),
-        "upper": np.asarray(share.upper_bound_, dtype=float).tolist(),
-        "regime": share.regime_.name.lower(),
+        "count": judgement.count_.tolist(),
+        "interval": judgement.share_interval_.tolist(),
+        "verdict": judgement.verdict_,
     }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.linear_model import LogisticRegression
 
-__all__ = ["FLIPS", "NOISES", "Noise", "Spoiled", "spoil"]
+__all__ = ["FLIPS", "JUDGED", "NOISES", "Noise", "Spoiled", "spoil"]
 
 DISTANCE = 20.0  # how far rows are moved, in standard deviations of a feature
 
@@ -30,6 +30,12 @@ FLIPS = {  # for lists of suspects: fewer wrong labels, as in real tables
     f"{name}{rate}": Noise(kind, rate / 100)
     for name, kind in (("sym", "symmetric"), ("one", "one class"))
     for rate in (5, 10, 20)
+}
+
+JUDGED = {  # for judges of labels
+    "none": Noise("none", 0.0),
+    **{f"sym{rate}": Noise("symmetric", rate / 100) for rate in (15, 20)},
+    **{f"one{rate}": Noise("one class", rate / 100) for rate in (20, 25, 30)},
 }
 
 

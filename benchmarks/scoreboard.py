@@ -88,7 +88,7 @@ def table(data: str, cells: Sequence[Cell]) -> Iterator[str]:
     yield ""
     yield (
         f"| noise | {' | '.join(METHODS)} | suspects: {' / '.join(RANKERS)} "
-        f"| count off: cleanlab / auto | seconds: {' / '.join(RANKERS)} | time | regimes |"
+        f"| count off: cleanlab / auto | seconds: {' / '.join(RANKERS)} | time | evidence |"
     )
     yield "|---" * (len(METHODS) + 6) + "|"
     for cell in cells:
@@ -96,12 +96,12 @@ def table(data: str, cells: Sequence[Cell]) -> Iterator[str]:
         suspects = [cell.mean(method, precision) for method in RANKERS]
         off = [cell.mean(method, error_of_count) for method in ("cleanlab", "auto")]
         times = [cell.mean(method, seconds) for method in RANKERS]
-        regimes = Counter(row["regime"] for row in cell.rows["auto"] if "regime" in row)
+        verdicts = Counter(row["verdict"] for row in cell.rows["auto"] if "verdict" in row)
         yield (
             f"| {cell.noise} | {scores} | {format_numbers(suspects, 1)} "
             f"| {format_numbers(off, 1)} | {format_numbers(times, 3)} "
             f"| {format_number(cell.time_ratio(), 2)} "
-            f"| {', '.join(f'{regime} {count}' for regime, count in regimes.most_common())} |"
+            f"| {', '.join(f'{verdict} {count}' for verdict, count in verdicts.most_common())} |"
         )
     yield ""
 
@@ -169,9 +169,9 @@ def overview(cells: Sequence[Cell]) -> Iterator[str]:
     """Yield a line for each table: leads over cleanlab, time, counts, coverage of intervals."""
     yield (
         "| data | accuracy | suspects | time | count off: cleanlab / auto "
-        "| in the interval of the model | in that from zero | below the upper bound |"
+        "| in the interval, with evidence |"
     )
-    yield "|---" * 8 + "|"
+    yield "|---" * 6 + "|"
     for data in ["all", *dict.fromkeys(cell.data for cell in cells)]:
         chosen = [cell for cell in cells if data in ("all", cell.data)]
         gains = [
@@ -187,20 +187,19 @@ def overview(cells: Sequence[Cell]) -> Iterator[str]:
             f"| {data} | {' | '.join(f'{np.mean(g):+.2f}' if g else '-' for g in gains)} "
             f"| {np.median(ratios):.2f} "
             f"| {' / '.join(f'{np.mean(errors):.1f}' if errors else '-' for errors in off)} "
-            f"| {' | '.join(coverage(chosen))} |"
+            f"| {coverage(chosen)} |"
         )
 
 
-def coverage(cells: Sequence[Cell]) -> list[str]:
+def coverage(cells: Sequence[Cell]) -> str:
     """Return how often the true shares of classes are inside their intervals."""
-    inside: dict[str, list[bool]] = {"model": [], "zero": [], "upper": []}
+    inside: list[bool] = []
     for row in (row for cell in cells for row in cell.rows["auto"]):
-        true = np.divide(row["wrong"], row["rows"])
-        low, high = np.transpose(row["interval"])
-        kind = "zero" if row["regime"] == "misfit" else "model"
-        inside[kind] += ((low <= true) & (true <= high)).tolist()
-        inside["upper"] += (true <= np.array(row["upper"])).tolist()
-    return [format_share(sum(covered), len(covered)) for covered in inside.values()]
+        if row["verdict"] != "none":
+            true = np.divide(row["wrong"], row["rows"])
+            low, high = np.transpose(row["interval"])
+            inside += ((low <= true) & (true <= high)).tolist()
+    return format_share(sum(inside), len(inside))
 
 
 def format_share(part: int, total: int) -> str:

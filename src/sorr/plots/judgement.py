@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sorr._typing import FloatArray
-from sorr.plots.canvas import DROPPED, EASY, INK, KEPT, place_legend, take_axes
+from sorr.plots.canvas import EASY, INK, KEPT, place_legend, take_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -139,7 +139,6 @@ class LabelCurveDisplay:
         """
         self.ax_ = ax = take_axes(ax, "LabelCurveDisplay.plot", (6.4, 4.0))
         self.figure_ = ax.figure
-        off = np.abs(self.share - self.without) > np.abs(self.share - self.average)
         area = np.maximum(_LARGEST_DOT * self.mass / self.mass.max(), _SMALLEST_DOT)
         ax.plot(
             self.score, self.without, color=EASY, linestyle=(0, (4, 2)), label="if none is wrong"
@@ -149,7 +148,7 @@ class LabelCurveDisplay:
             self.score,
             self.share,
             s=area,
-            c=np.where(off & (np.abs(self.average - self.without) > 0.01), DROPPED, INK),
+            color=INK,
             alpha=0.75,
             linewidths=0,
             zorder=3,

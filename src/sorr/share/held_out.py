@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
@@ -13,6 +14,7 @@ from joblib import Parallel, delayed
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
@@ -201,7 +203,7 @@ class LabelledRows:
 
     def fit_model(self, model: Any, rows: IntArray) -> Any:
         """Fit a model to some of the rows."""
-        X, y = _safe_indexing(self.X, rows), self.y[rows]
+        X, y = self._rows_for(model, rows), self.y[rows]
         weights = {} if self.weight is None else weight_argument(model, self.weight[rows])
         with warnings.catch_warnings():
             if is_line(model):  # scores of a line that has not converged are good enough
@@ -212,10 +214,16 @@ class LabelledRows:
         """Return the probability of each class for some rows, a part of them at a time."""
         step = max(1, _CHUNK // max(1, self.X.shape[1] if hasattr(self.X, "shape") else 1))
         parts = [
-            probabilities_of(model, _safe_indexing(self.X, rows[at : at + step]), self.classes)
+            probabilities_of(model, self._rows_for(model, rows[at : at + step]), self.classes)
             for at in range(0, len(rows), step)
         ]
         return np.concatenate(parts)
+
+    def _rows_for(self, model: Any, rows: IntArray) -> Any:
+        """Return some of the rows as a model takes them: boosting takes no sparse ones."""
+        X = _safe_indexing(self.X, rows)
+        is_thin = _is_sparse(X) and isinstance(model, HistGradientBoostingClassifier)
+        return X.toarray() if is_thin else X
 
     def hold_out(
         self,
@@ -344,7 +352,11 @@ class LabelledRows:
     # Samples of many rows
 
     def _by_samples(self, estimator: Any, groups: Any, limit: int) -> FloatArray:
-        """Return probabilities by a model of a sample, and for that by a model of a second one."""
+        """Return probabilities by a model of a sample, and for that by a model of a second one.
+
+        A named forest has as many trees as leave out a row on average, one in e: all of them score
+        a row that is not in the sample.
+        """
         together = self.copies
         if groups is not None:
             together = merge_groups(together, as_vector("groups", groups))
@@ -355,7 +367,10 @@ class LabelledRows:
         for which, is_scored in ((0, part != 0), (1, part == 0)):
             text = "rows scored by a model of a sample"
             self.tell(which, 2, text)
-            model = self.fit(estimator, np.flatnonzero(part == which))
+            model = self._make(estimator, self.n_jobs)
+            if is_named(estimator) and estimator == "forest":
+                model.set_params(n_estimators=math.ceil(self.trees / math.e))
+            self.fit_model(model, np.flatnonzero(part == which))
             scored = np.flatnonzero(is_scored)
             probabilities[scored] = self.score(model, scored)
             self.tell(which + 1, 2, text)

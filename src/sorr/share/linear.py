@@ -81,7 +81,8 @@ def judge_linear(
     P = np.empty((n, K))
     P[near] = rows.hold_out("auto", limit=REFEREE_ROWS)
     if leverage.any():
-        line = rows.fit("linear", np.arange(len(near)))
+        size = min(len(near), REFEREE_ROWS)
+        line = rows.fit("linear", np.random.default_rng(seed).permutation(len(near))[:size])
         P[leverage] = probabilities_of(line, X[leverage], classes)
     left = np.where(leverage, 0.0, mass)
     judgement = judge(as_log(P), index, classes, left, model=name_of("auto"))

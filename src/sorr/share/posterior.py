@@ -29,11 +29,11 @@ from sorr.share.constants import (
     FREE_RATES,
     HIGH_COMMON_RATES,
     LARGEST_SUM_OF_RATES,
+    MISFIT,
     NO_NOISE,
     PULL,
     SMALLEST_SLOPE,
-    SPREAD_OF_MANY,
-    SPREAD_OF_TWO,
+    SPREAD,
 )
 
 _NEWTON_STEPS = 50  # at most; six or so are needed
@@ -415,8 +415,7 @@ def posterior(L: FloatArray, index: IntArray, mass: FloatArray) -> Posterior:
     grid = Rates.for_classes(K)
     reference = np.full(len(grid.r0), robust.slope)
     reference[0] = max(float(plain.slopes[0]), SMALLEST_SLOPE)
-    spread = SPREAD_OF_TWO if K == 2 else SPREAD_OF_MANY
-    curves = fit_curves(pairs, grid.r0, grid.r1, reference, spread, robust)
+    curves = fit_curves(pairs, grid.r0, grid.r1, reference, SPREAD, robust)
     weights = _weigh(grid, curves.value - curves.value[:, :1])
     log_odds = _log_odds(L, index, pairs, curves, grid, weights.of_pair)
     return Posterior(
@@ -572,7 +571,7 @@ def _spread_of_counts(
 ) -> FloatArray:
     """Return standard deviations of the number of wrong labels, by the label they have.
 
-    The rates are uncertain, and with given rates each label is wrong or not.
+    The rates are uncertain, with given rates each label is wrong or not, and no curve is exact.
     """
     w = expit(log_odds)
     by_chance = np.bincount(index, mass * w * (1 - w), K)
@@ -595,4 +594,5 @@ def _spread_of_counts(
             within[label] += conforms * common**2 + (1 - conforms) * s_free - expected**2
     average = mean @ weights.of_rate
     between = (mean - average[:, None]) ** 2
-    return np.sqrt(np.maximum((within + between) @ weights.of_rate + by_chance, 0.0))
+    inexact = (MISFIT * np.bincount(index, mass * w, K)) ** 2
+    return np.sqrt(np.maximum((within + between) @ weights.of_rate + by_chance, 0.0) + inexact)
