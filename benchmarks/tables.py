@@ -232,7 +232,7 @@ def pair_of(name: str) -> tuple[int, int]:
 
 
 def load_survivors() -> Rows:
-    """Return sex, age and class of passengers of the Titanic, and who survived; some ages are NaN."""
+    """Return sex, age (some missing) and class of passengers of the Titanic, and who survived."""
     lines = read_table(SURVIVORS)
     X = [
         [float(sex == "male"), float(age or "nan"), float(travelled[0])]
