@@ -10,12 +10,11 @@ from sklearn.base import clone
 
 from sorr._checks import as_whole_seed
 from sorr._typing import BoolArray, Report
-from sorr.auditing.findings import judge
 from sorr.auditing.fit import Drop, fit_rows
 from sorr.auditing.report import AuditReport
 from sorr.auditing.rows import Roles, Rows, labelled_rows
 from sorr.auditing.table import Table, TableError, quote_bare
-from sorr.auditing.variations import ignore_warnings, resample, sweep
+from sorr.auditing.variations import Variations, ignore_warnings, resample, sweep
 from sorr.datasets import flip_symmetric, load_monk
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ def audit_table(
     table: Table,
     target: str,
     *,
+    model: str = "auto",
     m: Drop = "auto",
     task: str = "auto",
     id_column: str | None = None,
@@ -38,38 +38,51 @@ def audit_table(
     """Audit a table that was read from a file. The arguments are those of ``sorr audit``."""
     roles = Roles(target, id_column, tuple(ignore), tuple(group))
     rows = labelled_rows(table, roles, task)
-    return audit_rows(rows, m=m, seed=seed, jobs=jobs, progress=progress)
+    return audit_rows(rows, model=model, m=m, seed=seed, jobs=jobs, progress=progress)
 
 
-def audit_example(*, seed: int = 0, jobs: int = 1, progress: Report | None = None) -> AuditReport:
+def audit_example(
+    *, model: str = "auto", seed: int = 0, jobs: int = 1, progress: Report | None = None
+) -> AuditReport:
     """Audit the example, whose wrong labels are known."""
     table, wrong = example(seed)
     rows = labelled_rows(table, Roles(TARGET))
-    return audit_rows(rows, seed=seed, jobs=jobs, progress=progress, is_wrong=wrong)
+    return audit_rows(rows, model=model, seed=seed, jobs=jobs, progress=progress, is_wrong=wrong)
 
 
 def audit_rows(
     rows: Rows,
     *,
+    model: str = "auto",
     m: Drop = "auto",
     seed: int = 0,
     jobs: int = 1,
     progress: Report | None = None,
     is_wrong: BoolArray | None = None,
 ) -> AuditReport:
-    """Fit, judge every row, and repeat with other numbers of rows and on other rows."""
+    """Judge every row and fit; a linear fit is repeated with other numbers and on other rows."""
     tell = _teller(progress)
-    tell(0.0)(0.0, "the robust fit")
-    fitted = fit_rows(rows, m=m, seed=seed, jobs=jobs)
-    tell(0.3)(0.0, "the plain fit")
-    with ignore_warnings():
-        plain = clone(fitted.model).set_params(m=0).fit(fitted.X, rows.y)
-        judgement = judge(fitted, seed, jobs)
-    swept = sweep(fitted, seed, jobs, tell(0.35, 0.65))
-    resampled = resample(fitted, seed, jobs, tell(0.65, 1.0))
-    report = AuditReport(fitted, plain, judgement, swept, resampled, is_wrong)
+    tell(0.0)(0.0, "the labels")
+    is_short = model != "linear" and rows.task != "regression"
+    fitting = tell(0.0, 1.0 if is_short else 0.3)
+    fitted = fit_rows(
+        rows,
+        model=model,
+        m=m,
+        seed=seed,
+        jobs=jobs,
+        progress=lambda done, total, text: fitting(done / total, text),
+    )
+    linear = None
+    if fitted.is_linear:
+        tell(0.3)(0.0, "the plain fit")
+        with ignore_warnings():
+            options = {"m": 0, "C": float(len(rows))}
+            plain = clone(fitted.model).set_params(**options).fit(fitted.X, rows.y)
+        swept = sweep(fitted, seed, jobs, tell(0.35, 0.65))
+        linear = Variations(plain, swept, resample(fitted, seed, jobs, tell(0.65, 1.0)))
     tell(1.0)(0.0, "")
-    return report
+    return AuditReport(fitted, linear, is_wrong)
 
 
 def _teller(progress: Report | None) -> Callable[..., Callable[[float, str], None]]:
@@ -92,6 +105,7 @@ def audit(
     X: Any,
     y: Any,
     *,
+    model: str = "auto",
     m: Drop = "auto",
     task: str = "auto",
     id_column: str | None = None,
@@ -109,9 +123,12 @@ def audit(
         Columns of numbers or texts. Values may be missing.
     y : array-like of shape (n_samples,), or str
         Labels, or the name of the column of X that holds them. Rows without a label are not used.
+    model : {"auto", "forest", "linear", "boosting"}, default="auto"
+        The model that judges the labels and is fitted without those that are flagged. "auto" is a
+        forest combined with a linear model. Numbers have a linear model.
     m : float, int or "auto", default="auto"
-        How many rows to drop: a share of each class, a number of all rows, or as many as look
-        wrong.
+        How many rows to drop, for a linear model: a share of each class, or a number of all rows.
+        "auto" drops the rows that are flagged.
     task : {"auto", "classification", "regression"}, default="auto"
         What to learn. Texts are classes, and so are up to 20 different whole numbers.
     id_column : str, optional
@@ -138,10 +155,11 @@ def audit(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(300, 3))
     >>> y = np.where(X @ [2, -1, 0] > 0, "spam", "ham")
-    >>> y[[3, 70, 150]] = np.where(y[[3, 70, 150]] == "spam", "ham", "spam")
-    >>> report = audit(X, y, m=3)
-    >>> sorted(report.suspects["row"])
-    [3, 70, 150]
+    >>> wrong = np.arange(0, 300, 30)
+    >>> y[wrong] = np.where(y[wrong] == "spam", "ham", "spam")
+    >>> report = audit(X, y)
+    >>> report.fitted.judgement.verdict_, bool(report.fitted.dropped[wrong].sum() >= 8)
+    ('strong', True)
     """
     seed = as_whole_seed(random_state)
     frame, target = _frame_and_target(X, y)
@@ -149,7 +167,7 @@ def audit(
     table = Table(frame, np.arange(n), None, n, (), "the rows given")
     roles = Roles(target, id_column, _as_names("ignore", ignore), _as_names("group", group))
     rows = labelled_rows(table, roles, task)
-    return audit_rows(rows, m=m, seed=seed, jobs=n_jobs, progress=progress)
+    return audit_rows(rows, model=model, m=m, seed=seed, jobs=n_jobs, progress=progress)
 
 
 def _as_names(option: str, given: Any) -> tuple[str, ...]:

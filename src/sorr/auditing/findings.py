@@ -13,7 +13,7 @@ from sorr._typing import FloatArray
 from sorr.auditing.fit import Fitted
 from sorr.auditing.preparation import MISSING
 from sorr.auditing.table import format_probability, quote_bare
-from sorr.share import OutlierShare, estimate_outlier_share
+from sorr.share import Judgement
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -27,64 +27,56 @@ _EXPLAINED = 0.8  # of the evidence against a label, after which a reason names 
 _USUAL = (0.1, 0.9)  # quantiles between which a number is usual
 _BLOCK = 1 << 22  # entries that are computed at once
 _SAMPLE = 20_000  # rows that quantiles are computed from
-_UNEXPLAINED = "No single column explains it; this label is rare for similar rows."
 
 
 @dataclass(frozen=True, eq=False)
-class Judgement:
+class Ranking:
     """How suspect each row is.
 
     Attributes
     ----------
-    share : object or None
-        The estimate of how many rows are wrong, with its `sentence`.
-    score : ndarray of shape (n_rows,)
-        The larger the score, the more suspect the row.
     rank : ndarray of shape (n_rows,)
         1 for the most suspect row. Dropped rows come before kept ones.
-    posterior : ndarray of shape (n_rows,)
-        The probability that the label is wrong, or the number an outlier. NaN where the data does
-        not support a model of that.
+    tier : ndarray of int of shape (n_rows,)
+        The tier of each label. Of numbers all are 0.
+    probability : ndarray of shape (n_rows,)
+        The probability that the label is wrong, or the number an outlier. NaN where there is none.
     far : ndarray of bool of shape (n_rows,)
-        Whether the row is far from all others and contradicts them.
+        Whether the row is far from all others and contradicts them. Of numbers only.
     """
 
-    share: Any
-    score: FloatArray = field(repr=False)
     rank: npt.NDArray[np.int64] = field(repr=False)
-    posterior: FloatArray = field(repr=False)
+    tier: npt.NDArray[np.int8] = field(repr=False)
+    probability: FloatArray = field(repr=False)
     far: npt.NDArray[np.bool_] = field(repr=False)
 
 
-def judge(fitted: Fitted, seed: int, jobs: int) -> Judgement:
+def rank_rows(fitted: Fitted) -> Ranking:
     """Return how suspect each row is.
 
-    Rows are ranked by the estimate of the share of wrong labels, or by their losses if the number
-    of rows to drop was given.
+    Labels are ranked by the judgement, numbers by the estimate of the share of outliers. If the
+    number of rows to drop was given, the dropped ones are ranked by their losses.
     """
-    model, n, share = fitted.model, len(fitted.rows), fitted.share
-    score = model.losses_ if share is None else share.score_
-    if share is None and fitted.classes:
-        y = fitted.rows.y
-        share = estimate_outlier_share(
-            fitted.X, y, C=model.C, drop="estimate", random_state=seed, n_jobs=jobs
-        )
-    posterior, far = np.full(n, np.nan), np.zeros(n, dtype=bool)
-    if share is not None:
-        posterior = share.flip_posterior_ if fitted.classes else share.probability_
-        far = share.leverage_
-    order = np.lexsort([-score, ~fitted.dropped])
+    n, judgement, share = len(fitted.rows), fitted.judgement, fitted.share
+    tier, probability = np.zeros(n, dtype=np.int8), np.full(n, np.nan)
+    far = np.zeros(n, dtype=bool)
+    score: FloatArray
+    if judgement is not None:
+        tier, probability = judgement.tier_, judgement.wrong_
+        score = -np.argsort(judgement.order_).astype(np.float64)
+    elif share is not None:
+        probability, far, score = share.probability_, share.leverage_, share.score_
+    else:
+        score = fitted.losses
+    of_dropped = np.where(fitted.dropped, fitted.losses, 0.0) if fitted.m != "auto" else np.zeros(n)
+    order = np.lexsort([-score, -of_dropped, ~fitted.dropped])
     rank = np.empty(n, dtype=np.int64)
     rank[order] = np.arange(1, n + 1)
-    return Judgement(share, np.asarray(score), rank, posterior, far)
+    return Ranking(rank, tier, np.asarray(probability), far)
 
 
 class Suggestions(NamedTuple):
-    """Better labels for some rows.
-
-    For classes, the class that explains the label best if it is wrong. For numbers, the
-    prediction.
-    """
+    """Better labels for some rows: the most likely other class, or the predicted number."""
 
     labels: npt.NDArray[Any]
     sure: FloatArray
@@ -93,25 +85,20 @@ class Suggestions(NamedTuple):
     """The probability of the given label. NaN for numbers."""
 
 
-def suggestions(fitted: Fitted, judgement: Judgement, rows: npt.NDArray[np.intp]) -> Suggestions:
+def suggestions(fitted: Fitted, rows: npt.NDArray[np.intp]) -> Suggestions:
     """Return better labels for some rows."""
     nothing = np.full(len(rows), np.nan)
     if len(rows) == 0:
         return Suggestions(fitted.rows.y[rows], nothing, nothing)
-    model, X = fitted.model, fitted.X[rows]
-    if not fitted.classes:
-        predicted, scale = model.predict(X), typical_error(fitted)
-        off = np.abs(predicted - fitted.rows.y[rows])
-        return Suggestions(predicted, off / scale if scale else np.full(len(rows), np.inf), nothing)
-    p, given = model.predict_proba(X), fitted.class_of_row[rows]
-    likely = p.copy()
-    if isinstance(judgement.share, OutlierShare):
-        flips = judgement.share.flip_rate_
-        likely = p * np.maximum(flips[:, given].T, 1e-12)
-    place = np.arange(len(rows))
-    likely[place, given] = -1.0
-    best = likely.argmax(axis=1)
-    return Suggestions(np.asarray(model.classes_[best]), p[place, best], p[place, given])
+    if (judgement := fitted.judgement) is not None:
+        return Suggestions(
+            judgement.suggested_[rows],
+            judgement.suggested_probability_[rows],
+            judgement.given_probability_[rows],
+        )
+    predicted, scale = fitted.model.predict(fitted.X[rows]), typical_error(fitted)
+    off = np.abs(predicted - fitted.rows.y[rows])
+    return Suggestions(predicted, off / scale if scale else np.full(len(rows), np.inf), nothing)
 
 
 def typical_error(fitted: Fitted) -> float:
@@ -182,8 +169,9 @@ def contributions(
 ) -> tuple[list[str], FloatArray]:
     """Return the raw columns, and how much each argues for the suggestion and against the label.
 
-    That is what the column adds to the difference of the two raw predictions, beyond its average
-    over the kept rows. `towards` holds the suggested labels, or plus or minus one for regression.
+    That is what the column adds to the difference of the two raw predictions of a linear model,
+    beyond its average over the kept rows. `towards` holds the suggested labels, or plus or minus
+    one for regression.
     """
     names = list(dict.fromkeys(source.column for source in fitted.sources))
     member = np.zeros((len(fitted.sources), len(names)))
@@ -204,10 +192,10 @@ def _directions(
     fitted: Fitted, rows: npt.NDArray[np.intp], towards: npt.NDArray[Any]
 ) -> npt.NDArray[np.float64]:
     """Return how much a unit of each prepared column favours the suggestion, for each row."""
-    coef = np.atleast_2d(fitted.model.coef_)
+    coef = np.atleast_2d(fitted.line.coef_)
     if not fitted.classes:
         return np.asarray(coef * towards[:, None], dtype=np.float64)
-    to = np.searchsorted(fitted.model.classes_, towards)
+    to = np.searchsorted(fitted.line.classes_, towards)
     if len(coef) == 1:
         return np.asarray(coef * np.where(to == 1, 1.0, -1.0)[:, None])
     return np.asarray(coef[to] - coef[fitted.class_of_row[rows]])
@@ -223,27 +211,44 @@ def reasons(
     given = fitted.rows.y[rows]
     towards = found.labels if fitted.classes else np.sign(found.labels - given)
     names, amounts = contributions(fitted, rows, towards)
-    phrases = _Phrases(fitted, rows)
+    phrases, agrees = _Phrases(fitted, rows), _agrees(fitted, rows, towards)
     sentences = []
     for i in range(len(rows)):
-        named = _listed([phrases.of(names[j], i) for j in _strongest(amounts[i])])
-        say = _explain_class if fitted.classes else _explain_number
-        sentence = say(given[i], found.labels[i], found.sure[i], found.own[i], named)
+        named = _listed([phrases.of(names[j], i) for j in _strongest(amounts[i])]) * bool(agrees[i])
+        if (judgement := fitted.judgement) is None:
+            sentence = _explain_number(given[i], found.labels[i], found.sure[i], named)
+        else:
+            label, other = quote_bare(given[i]), quote_bare(found.labels[i])
+            sentence = (
+                f"{_names(judgement)} {label} {format_probability(found.own[i])} and {other} "
+                f"{format_probability(found.sure[i])}"
+            )
+            if named:
+                sentence = f"A linear model prefers {other} because of {named}. {sentence}."
+            else:
+                sentence = f"{sentence}; no single column explains it."
         sentences.append("This row is far from all others. " * bool(far[i]) + sentence)
     return sentences
 
 
-def _explain_class(given: Any, suggested: Any, sure: float, own: float, named: str) -> str:
-    """Return what the model predicts for a row, and the columns that cause it."""
-    label, other = quote_bare(given), quote_bare(suggested)
-    if sure > own:
-        opening = f"The model predicts {other} ({format_probability(sure)}), not {label}"
-        return f"{opening}, because of {named}." if named else f"{opening}. {_UNEXPLAINED}"
-    opening = f"The model predicts {label} as well ({format_probability(own)})"
-    return f"{opening}; evidence for {other}: {named}." if named else f"{opening}. {_UNEXPLAINED}"
+def _agrees(
+    fitted: Fitted, rows: npt.NDArray[np.intp], towards: npt.NDArray[Any]
+) -> npt.NDArray[np.bool_]:
+    """Return for which rows a linear model gives the suggestion more than the label."""
+    if not fitted.classes or not len(rows):
+        return np.ones(len(rows), dtype=bool)
+    p, place = fitted.line.predict_proba(fitted.X[rows]), np.arange(len(rows))
+    suggested = p[place, np.searchsorted(fitted.line.classes_, towards)]
+    return np.asarray(suggested > p[place, fitted.class_of_row[rows]])
 
 
-def _explain_number(given: float, suggested: float, sure: float, _: float, named: str) -> str:
+def _names(judgement: Judgement) -> str:
+    """Return the opening of a sentence: the models that judge a label."""
+    names = " and ".join(name for name, _ in judgement.models_)
+    return f"{names[0].upper()}{names[1:]} {'gives' if len(judgement.models_) == 1 else 'give'}"
+
+
+def _explain_number(given: float, suggested: float, sure: float, named: str) -> str:
     side = "high" if given > suggested else "low"
     size = f"{sure:.1f} typical errors too {side}" if np.isfinite(sure) else "most rows fit exactly"
     opening = f"Given {given:.4g}, expected {suggested:.4g} ({size})"

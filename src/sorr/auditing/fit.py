@@ -1,4 +1,4 @@
-"""The robust fit to a table: prepare raw columns, and fit without the rows that look wrong."""
+"""The fit to a table: prepare raw columns, judge the labels, and fit without those flagged."""
 
 from __future__ import annotations
 
@@ -6,22 +6,27 @@ import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from joblib import effective_n_jobs
 from sklearn.pipeline import Pipeline
+from sklearn.utils.parallel import _get_threadpool_controller
 
-from sorr._typing import FloatArray
+from sorr._checks import suggest
+from sorr._typing import BoolArray, FloatArray, IntArray, Report
 from sorr.auditing.preparation import RawColumns, Source, prepared_by, sources
 from sorr.auditing.rows import Roles, Rows, Task, labelled_rows
-from sorr.auditing.table import Table, TableError
+from sorr.auditing.table import Argument, Table, TableError, quote
 from sorr.estimators import RankedRangeClassifier, RankedRangeRegressor
 from sorr.ranked import kth_largest
+from sorr.share import MODELS, Judgement, LabelledRows, droppable, judge_rows, make_model
 
 Drop = float | int | Literal["auto"]
 
 _LARGEST_CURVATURE = 5e7  # entries (rows times classes squared) up to which a fit is certified
+_MAX_TREE_ROWS = 50_000  # that a forest learns from: as many as judge, and a file of 30 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,11 +37,19 @@ class Fitted:
     ----------
     rows : Rows
     pipeline : Pipeline
-        From raw columns to predictions. Its last step is a ranked-range estimator.
+        From raw columns to predictions. Its last step is the model.
     X : ndarray or sparse matrix of shape (n_rows, n_columns)
         The columns as the last step sees them.
+    name : {"auto", "forest", "linear", "boosting"}
+        The kind of model. Numbers have a linear one.
     m : float, int or "auto"
         How many rows to drop, as given.
+    dropped : ndarray of bool of shape (n_rows,)
+        Which rows the model has not learned from.
+    judgement : Judgement or None
+        What held-out probabilities say about each label. None for regression.
+    held_out : ndarray of shape (n_rows,) or None
+        The class that models which have not seen a row predict for it. None for regression.
     notes : tuple of str
         The warnings of the fit.
     """
@@ -44,7 +57,11 @@ class Fitted:
     rows: Rows
     pipeline: Pipeline
     X: Any = field(repr=False)
+    name: str
     m: Drop
+    dropped: BoolArray = field(repr=False)
+    judgement: Judgement | None
+    held_out: npt.NDArray[Any] | None = field(repr=False)
     notes: tuple[str, ...]
 
     @property
@@ -54,38 +71,62 @@ class Fitted:
 
     @property
     def share(self) -> Any:
-        """The estimate of how many rows are wrong, or None if the number was given."""
+        """The estimate of how many numbers are wrong, if there is one."""
         return getattr(self.model, "share_", None)
 
-    @cached_property
-    def dropped(self) -> npt.NDArray[np.bool_]:
-        """Which rows were dropped. Of rows with equal losses, the first are."""
-        return largest(self.model.losses_, self.groups, self.counts)
+    @property
+    def is_linear(self) -> bool:
+        """Whether the model is linear: then rows have losses, which rank them."""
+        return self.name == "linear"
 
     @property
+    def is_ranked(self) -> bool:
+        """Whether the dropped rows are those with the largest losses, and not those flagged."""
+        return self.judgement is None or self.m != "auto"
+
+    @cached_property
+    def line(self) -> Any:
+        """A linear model of the kept rows. It explains why a label is suspect."""
+        if self.is_linear:
+            return self.model
+        rows = take_rows(self.class_of_row, np.flatnonzero(~self.dropped), _MAX_TREE_ROWS, 0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return fit_linear(
+                self.X[rows], self.rows.y[rows], self.rows.task, 0, 0, 1, certify=False
+            )
+
+    @cached_property
+    def losses(self) -> FloatArray:
+        """The loss of each row in a linear model."""
+        if self.is_ranked:
+            return np.asarray(self.model.losses_)
+        return np.asarray(self.model.row_losses(self.X, self.rows.y))
+
+    @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
         """How many rows were dropped of each group that is ranked together."""
-        return np.asarray(np.rint(self.model.m_), dtype=np.int64)
+        return np.bincount(self.groups, self.dropped, self.groups.max() + 1).astype(np.int64)
 
     @cached_property
     def classes(self) -> list[Any]:
         """The classes. Empty for regression."""
-        return self.model.classes_.tolist() if self.rows.task == "classification" else []
+        return [] if self.judgement is None else self.judgement.classes_.tolist()
 
     @cached_property
-    def class_of_row(self) -> npt.NDArray[np.intp]:
+    def class_of_row(self) -> IntArray:
         """The index of the class of each row. Zero for regression."""
-        if not self.classes:
+        if self.judgement is None:
             return np.zeros(len(self.rows), dtype=np.intp)
-        return np.asarray(np.searchsorted(self.model.classes_, self.rows.y))
+        return self.judgement.index_
 
     @property
     def is_pooled(self) -> bool:
         """Whether all rows are ranked together."""
-        return len(self.model.m_) == 1
+        return not self.classes or (isinstance(self.m, int) and self.m > 0)
 
     @cached_property
-    def groups(self) -> npt.NDArray[np.intp]:
+    def groups(self) -> IntArray:
         """The group of each row that is ranked together: its class, or all rows."""
         return np.zeros(len(self.rows), dtype=np.intp) if self.is_pooled else self.class_of_row
 
@@ -96,13 +137,13 @@ class Fitted:
 
     @cached_property
     def prediction(self) -> npt.NDArray[Any]:
-        """The prediction of the model for each row."""
-        return np.asarray(self.model.predict(self.X))
+        """The prediction for each row: of a linear model, or of models that have not seen it."""
+        if self.is_linear or self.held_out is None:
+            return np.asarray(self.model.predict(self.X))
+        return self.held_out
 
 
-def largest(
-    losses: FloatArray, groups: npt.NDArray[np.intp], counts: npt.NDArray[np.int64]
-) -> npt.NDArray[np.bool_]:
+def largest(losses: FloatArray, groups: IntArray, counts: npt.NDArray[np.int64]) -> BoolArray:
     """Return which rows have the largest losses of their group. Of equal losses, the first."""
     is_largest = np.zeros(len(losses), dtype=bool)
     for group, count in enumerate(counts.tolist()):
@@ -117,10 +158,22 @@ def largest(
     return is_largest
 
 
+def take_rows(class_of_row: IntArray, rows: IntArray, limit: int, seed: Any) -> IntArray:
+    """Return at most `limit` of some rows at random, with at least two of each class."""
+    if len(rows) <= limit:
+        return rows
+    chosen = np.random.default_rng(seed).choice(rows, limit, replace=False)
+    labels = class_of_row[rows]
+    few = np.flatnonzero(np.bincount(class_of_row[chosen], minlength=int(labels.max()) + 1) < 2)
+    more = [rows[labels == label][:2] for label in few]
+    return np.unique(np.concatenate([chosen, *more]))
+
+
 def fit_table(
     table: Table,
     target: str,
     *,
+    model: str = "auto",
     m: Drop = "auto",
     task: str = "auto",
     id_column: str | None = None,
@@ -128,35 +181,118 @@ def fit_table(
     group: tuple[str, ...] = (),
     seed: int = 0,
     jobs: int = 1,
+    progress: Report | None = None,
 ) -> Fitted:
     """Fit a model to the labelled rows of a table, without those that look wrong."""
     roles = Roles(target, id_column, tuple(ignore), tuple(group))
-    return fit_rows(labelled_rows(table, roles, task), m=m, seed=seed, jobs=jobs)
+    rows = labelled_rows(table, roles, task)
+    return fit_rows(rows, model=model, m=m, seed=seed, jobs=jobs, progress=progress)
 
 
-def fit_rows(rows: Rows, *, m: Drop = "auto", seed: int = 0, jobs: int = 1) -> Fitted:
+def fit_rows(
+    rows: Rows,
+    *,
+    model: str = "auto",
+    m: Drop = "auto",
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Report | None = None,
+) -> Fitted:
     """Fit a model to rows, without those that look wrong."""
     m = as_drop(m)
+    name = check_model(rows, model, m)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         columns = RawColumns().fit(rows.frame)
         raw = columns.transform(rows.frame)
-        prepare = prepared_by(columns)
+        prepare = prepared_by(columns, is_dense=name == "boosting")
         X = prepare.fit_transform(raw)
-        model = fit_model(X, rows.y, rows.task, m, seed, jobs)
-    steps = [("columns", columns), ("prepare", prepare), ("model", model)]
-    notes = dict.fromkeys(str(warning.message) for warning in caught)
-    return Fitted(rows, Pipeline(steps), X, m, tuple(notes))
+        if rows.task == "regression":
+            last = fit_linear(X, rows.y, rows.task, m, seed, jobs)
+            counts = np.rint(last.m_).astype(np.int64)
+            dropped = largest(last.losses_, np.zeros(len(rows), dtype=np.intp), counts)
+            found = _Found(last, dropped, None, None)
+        else:
+            # Threads of boosting that share busy cores wait for each other most of the time.
+            threads = _get_threadpool_controller().limit(
+                limits=effective_n_jobs(jobs), user_api="openmp"
+            )
+            with threads:
+                found = _fit_classes(X, rows.y, name, m, seed, jobs, progress)
+    steps = [("columns", columns), ("prepare", prepare), ("model", found.model)]
+    notes = tuple(dict.fromkeys(str(warning.message) for warning in caught))
+    return Fitted(
+        rows, Pipeline(steps), X, name, m, found.dropped, found.judgement, found.held_out, notes
+    )
 
 
-def fit_model(
+class _Found(NamedTuple):
+    """A model, the rows it has not learned from, the judgement, and held-out predictions."""
+
+    model: Any
+    dropped: BoolArray
+    judgement: Judgement | None
+    held_out: npt.NDArray[Any] | None
+
+
+def _fit_classes(
+    X: Any,
+    y: npt.NDArray[Any],
+    name: str,
+    m: Drop,
+    seed: int,
+    jobs: int,
+    progress: Report | None,
+) -> _Found:
+    """Judge labels by a model of that name, and fit it without the rows that are flagged.
+
+    With a number of rows, a linear model drops those with the largest losses.
+    """
+    classes, index = np.unique(y, return_inverse=True)
+    rows = LabelledRows(
+        X, y, index, classes, None, seed=seed, n_jobs=jobs, report=_in_halves(progress)
+    )
+    judgement, probabilities = judge_rows(rows, name)
+    held_out = classes[probabilities.argmax(axis=1)]
+    if m != "auto":
+        model = fit_linear(X, y, "classification", m, seed, jobs)
+        groups = np.zeros(len(y), dtype=np.intp) if len(model.m_) == 1 else index
+        dropped = largest(model.losses_, groups, np.rint(model.m_).astype(np.int64))
+        return _Found(model, dropped, judgement, held_out)
+    dropped = droppable(judgement.flagged_, index)
+    kept = np.flatnonzero(~dropped)
+    if progress is not None:
+        progress(0.9, 1.0, "the model without the flagged rows")
+    if name == "linear":
+        model = fit_linear(X[kept], y[kept], "classification", 0, seed, jobs)
+    else:
+        if name != "boosting":
+            kept = take_rows(index, kept, _MAX_TREE_ROWS, seed)
+        model = rows.fit_model(make_model(name, seed, jobs), kept)
+    return _Found(model, dropped, judgement, held_out)
+
+
+def _in_halves(progress: Report | None) -> Report | None:
+    """Return a report of steps of unknown number: each takes half of what is left."""
+    if progress is None:
+        return None
+    begin, last = 0.0, 0.0
+
+    def tell(done: float, total: float, text: str) -> None:
+        nonlocal begin, last
+        share = done / total if total else 1.0
+        if share < last:
+            begin += 0.5 * (0.9 - begin)
+        last = share
+        progress(begin + 0.5 * (0.9 - begin) * share, 1.0, text)
+
+    return tell
+
+
+def fit_linear(
     X: Any, y: npt.NDArray[Any], task: Task, m: Drop, seed: int, jobs: int, **options: Any
 ) -> Any:
-    """Return a fitted estimator. The ridge is that of scikit-learn's `LogisticRegression`.
-
-    For classes, as many rows are dropped as look wrong. ``m="auto"`` of the estimator keeps those
-    that do not harm its predictions: that gives a slightly better model and a worse list.
-    """
+    """Return a fitted linear model. The ridge is that of scikit-learn's `LogisticRegression`."""
     n_classes = 1 if task == "regression" else len(np.unique(y))
     options = {
         "C": float(len(y)),
@@ -168,9 +304,7 @@ def fit_model(
     }
     if task == "regression":
         return RankedRangeRegressor(**options).fit(X, y)
-    if m == "auto":
-        options["m"] = "estimate"
-    elif isinstance(m, int) and m:
+    if isinstance(m, int) and m:
         options["ranking"] = "pooled"  # a count is of all rows
     return RankedRangeClassifier(**options).fit(X, y)
 
@@ -182,3 +316,31 @@ def as_drop(m: Any) -> Drop:
     if isinstance(m, str | bool | np.bool_) or not isinstance(m, Real):
         raise TableError(f"m={m!r} is not a number; needed 'auto', a share, or a number of rows")
     return int(m) if isinstance(m, Integral) else float(m)
+
+
+def check_model(rows: Rows, model: Any, m: Drop) -> str:
+    """Return the name of the model, or refuse one that does not suit the target or `m`."""
+    if not isinstance(model, str) or model not in MODELS:
+        raise TableError(Argument("model", model), f" is not known; {suggest(model, MODELS)}")
+    if rows.task == "regression":
+        if model not in ("auto", "linear"):
+            raise TableError(
+                Argument("model", model),
+                f" needs classes, but the target {quote(rows.roles.target)} holds numbers; needed ",
+                Argument("model", "linear"),
+                ", or ",
+                Argument("task", "classification"),
+                " if these numbers are classes",
+            )
+        return "linear"
+    if m != "auto" and model != "linear":
+        raise TableError(
+            Argument("m", m),
+            " needs a linear model, but the model is ",
+            Argument("model", model),
+            ", which drops the labels that look wrong; needed ",
+            Argument("model", "linear"),
+            ", or no ",
+            Argument("m"),
+        )
+    return model

@@ -194,11 +194,12 @@ class TypicalScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return np.asarray(np.clip(scaled, -_MAX_SPREADS, _MAX_SPREADS, out=scaled))
 
 
-def prepared_by(columns: RawColumns) -> ColumnTransformer:
+def prepared_by(columns: RawColumns, *, is_dense: bool = False) -> ColumnTransformer:
     """Return an unfitted transformer that turns such columns into numbers.
 
     Missing numbers become the median, and an extra column marks them. Missing texts are a
-    category. Categories of fewer than five rows are joined.
+    category. Categories of fewer than five rows are joined. Unless asked for a dense array, many
+    categories are a sparse one.
     """
     numbers = Pipeline(
         [
@@ -221,7 +222,9 @@ def prepared_by(columns: RawColumns) -> ColumnTransformer:
         ]
     )
     parts = [("numbers", numbers, columns.numeric_), ("texts", texts, columns.categorical_)]
-    return ColumnTransformer([part for part in parts if part[2]])
+    return ColumnTransformer(
+        [part for part in parts if part[2]], sparse_threshold=0.0 if is_dense else 0.3
+    )
 
 
 class Source(NamedTuple):

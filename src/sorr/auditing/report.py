@@ -1,8 +1,9 @@
-"""The result of an audit: the suspects, the model without them, and how stable both are."""
+"""The result of an audit: the verdict, the suspects, and the model without them."""
 
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,10 +16,19 @@ from sklearn.pipeline import Pipeline
 
 from sorr import __version__
 from sorr._csv import to_csv
-from sorr.auditing.findings import Judgement, Stratum, all_strata, reasons, suggestions, unevenness
+from sorr.auditing.findings import (
+    Ranking,
+    Stratum,
+    all_strata,
+    rank_rows,
+    reasons,
+    suggestions,
+    unevenness,
+)
 from sorr.auditing.fit import Fitted
 from sorr.auditing.rows import Rows
-from sorr.auditing.variations import Resamples, Sweep
+from sorr.auditing.variations import Variations
+from sorr.share import Tier
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -28,29 +38,24 @@ _MAX_SUSPECTS = 5  # in a summary
 
 @dataclass(frozen=True)
 class Planted:
-    """How many labels are known to be wrong, and how many of them were found."""
+    """How many labels are known to be wrong, how many of them were dropped, and how many in all."""
 
     wrong: int
     found: int
-    suspects: int
+    dropped: int
 
 
 @dataclass(frozen=True, eq=False)
 class AuditReport:
-    """The result of an audit: the suspects, the model without them, and how stable both are.
+    """The result of an audit: the verdict, the suspects, and the model without them.
 
     Attributes
     ----------
     fitted : Fitted
-        The model and its rows.
-    plain : estimator
-        The same fit without dropping rows.
-    judgement : Judgement
-        How suspect each row is.
-    sweep : Sweep
-        Fits with other numbers of dropped rows.
-    resamples : Resamples
-        Fits to halves of the rows.
+        The model, its rows, and the judgement of their labels.
+    linear : Variations or None
+        Further fits of a linear model: without dropping rows, with other numbers of dropped rows,
+        and to halves of the rows.
     is_wrong : ndarray of bool or None
         Which labels are wrong, if that is known.
 
@@ -59,21 +64,18 @@ class AuditReport:
     >>> from sorr.auditing import audit_example
     >>> report = audit_example()
     >>> report.planted
-    Planted(wrong=30, found=27, suspects=27)
+    Planted(wrong=30, found=29, dropped=29)
     >>> report.suspects.loc[0, ["given", "suggested"]].tolist()
-    ['yes', 'no']
+    ['no', 'yes']
     """
 
     fitted: Fitted
-    plain: Any = field(repr=False)
-    judgement: Judgement = field(repr=False)
-    sweep: Sweep = field(repr=False)
-    resamples: Resamples = field(repr=False)
+    linear: Variations | None = field(repr=False)
     is_wrong: npt.NDArray[np.bool_] | None = field(default=None, repr=False)
 
     @property
     def model(self) -> Pipeline:
-        """The robust model. It predicts from raw rows."""
+        """The model without the dropped rows. It predicts from raw rows."""
         return self.fitted.pipeline
 
     @property
@@ -81,15 +83,25 @@ class AuditReport:
         """The rows that were audited."""
         return self.fitted.rows
 
+    @property
+    def n_dropped(self) -> int:
+        """How many rows the model has not learned from."""
+        return int(self.fitted.dropped.sum())
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """How suspect each row is."""
+        return rank_rows(self.fitted)
+
     @cached_property
     def order(self) -> npt.NDArray[np.intp]:
-        """The dropped rows, the most suspect first."""
-        rows = np.flatnonzero(self.fitted.dropped)
-        return rows[np.argsort(self.judgement.rank[rows])]
+        """The rows that are dropped or worth a look, the most suspect first."""
+        rows = np.flatnonzero(self.fitted.dropped | (self.ranking.tier > Tier.NOTHING))
+        return rows[np.argsort(self.ranking.rank[rows])]
 
     @cached_property
     def suspects(self) -> DataFrame:
-        """The dropped rows, the most suspect first, each with a reason."""
+        """The rows that are dropped or worth a look, the most suspect first, with a reason each."""
         return self.describe(self.order)
 
     def describe(self, chosen: npt.NDArray[np.intp]) -> DataFrame:
@@ -103,13 +115,14 @@ class AuditReport:
         Returns
         -------
         DataFrame
-            Columns: row (from 0), line (in the file), id, given, suggested, loss, rank,
-            flip_posterior, dropped_share (in fits to halves of the rows), reason.
+            Columns: row (from 0), line (in the file), id, given, suggested, tier (of labels),
+            probability (that the label is wrong), dropped, loss and dropped_share (of a linear
+            model; the share of fits to halves of the rows), reason.
         """
         import pandas as pd
 
-        rows, judgement = self.rows, self.judgement
-        found = suggestions(self.fitted, judgement, chosen)
+        rows, ranking, linear = self.rows, self.ranking, self.linear
+        found = suggestions(self.fitted, chosen)
         nothing = np.full(len(chosen), None, dtype=object)
         columns = {
             "row": rows.numbers[chosen],
@@ -117,11 +130,12 @@ class AuditReport:
             "id": nothing if rows.ids is None else rows.ids[chosen],
             "given": rows.y[chosen],
             "suggested": found.labels,
-            "loss": self.fitted.model.losses_[chosen],
-            "rank": judgement.rank[chosen],
-            "flip_posterior": judgement.posterior[chosen],
-            "dropped_share": self.resamples.dropped[chosen],
-            "reason": reasons(self.fitted, chosen, found, judgement.far[chosen]),
+            "tier": ranking.tier[chosen] if self.fitted.classes else nothing,
+            "probability": ranking.probability[chosen],
+            "dropped": self.fitted.dropped[chosen],
+            "loss": nothing if linear is None else self.fitted.losses[chosen],
+            "dropped_share": nothing if linear is None else linear.resamples.dropped[chosen],
+            "reason": reasons(self.fitted, chosen, found, ranking.far[chosen]),
         }
         return pd.DataFrame(columns)
 
@@ -136,7 +150,9 @@ class AuditReport:
         uneven = (unevenness(name, strata) for name, strata in self.strata.items())
         found = [text for text in uneven if text]
         plain, robust = self.errors
-        kept = len(self.rows) - len(self.order)
+        if robust is None:
+            return tuple(found)
+        kept = len(self.rows) - self.n_dropped
         margin = (plain * (1 - plain) / kept) ** 0.5 if self.fitted.classes else 0.02 * plain
         if robust > plain + margin:
             found.append(
@@ -159,9 +175,12 @@ class AuditReport:
 
     def _ties(self) -> list[str]:
         """Return a note if kept rows have the same loss as dropped ones."""
-        fitted, losses = self.fitted, self.fitted.model.losses_
-        cuts = self.sweep.points[self.sweep.chosen].cuts[fitted.groups]
-        equal = int(((losses == cuts) & ~fitted.dropped).sum())
+        fitted = self.fitted
+        if self.linear is None or not fitted.is_ranked:
+            return []
+        sweep = self.linear.sweep
+        cuts = sweep.points[sweep.chosen].cuts[fitted.groups]
+        equal = int(((fitted.losses == cuts) & ~fitted.dropped).sum())
         if not equal:
             return []
         return [
@@ -170,14 +189,47 @@ class AuditReport:
         ]
 
     @property
+    def headline(self) -> str:
+        """The result in one line."""
+        dropped, total = self.n_dropped, len(self.rows)
+        judgement = self.fitted.judgement
+        if judgement is None:
+            if not dropped:
+                return "No number looks wrong"
+            return f"{dropped:,} of {total:,} numbers look{'s' * (dropped == 1)} wrong"
+        if self.fitted.m != "auto":
+            return f"{dropped:,} of {total:,} rows were dropped, as asked"
+        flagged = int(judgement.flagged_.sum())
+        if flagged:
+            verb = "is" if flagged == 1 else "are"
+            return f"{flagged:,} of {total:,} labels {verb} probably wrong"
+        if not judgement.can_judge:
+            return "The labels cannot be judged"
+        opening = "No sign of labels wrong at random"
+        if judgement.has_evidence:
+            opening = "Some labels are wrong, but no row stands out"
+        elif judgement.models_[0][1] > 0 and len(judgement.models_) > 1:
+            opening = "No verdict, because two models disagree"
+        look = int((judgement.tier_ == Tier.WORTH_A_LOOK).sum())
+        return f"{opening}; {look:,} row{'s' * (look != 1)} worth a look" if look else opening
+
+    @property
+    def sentence(self) -> str:
+        """The verdict on the labels in words, or the estimate of how many numbers are wrong."""
+        if self.fitted.judgement is None:
+            return "" if self.fitted.share is None else str(self.fitted.share.sentence)
+        text = self.fitted.judgement.sentence
+        return text.replace(", and pass what you find as known.", ".")  # an audit takes no such
+
+    @property
     def choice(self) -> str:
         """How the number of rows to drop was chosen, in words."""
         given = self.fitted.m
         if given == "auto":
-            return str(self.judgement.share.sentence)
-        of = "of each class" if len(self.fitted.model.m_) > 1 else "of all rows"
+            return self.sentence
+        of = "of all rows" if self.fitted.is_pooled else "of each class"
         amount = f"{given:.4g} {of}" if isinstance(given, float) else f"{given} rows"
-        return f"The number of rows to drop was given: {amount}."
+        return f"The number of rows to drop was given: {amount}. {self.sentence}".strip()
 
     @property
     def planted(self) -> Planted | None:
@@ -185,32 +237,47 @@ class AuditReport:
         if self.is_wrong is None:
             return None
         found = int((self.is_wrong & self.fitted.dropped).sum())
-        return Planted(int(self.is_wrong.sum()), found, len(self.order))
+        return Planted(int(self.is_wrong.sum()), found, self.n_dropped)
 
     @property
-    def errors(self) -> tuple[float, float]:
-        """The errors of the plain and of the robust fit, on held-out rows that the audit keeps."""
-        positions = self.sweep.points
-        return positions[0].kept_error, positions[self.sweep.chosen].kept_error
+    def errors(self) -> tuple[float, float | None]:
+        """The errors on held-out rows that the audit keeps: of models that learn from all rows.
 
-    def confusion(self, model: Any) -> npt.NDArray[np.int64]:
-        """Return the confusion matrix of a model on the kept rows.
+        For a linear model, the second is that of models without the dropped rows.
+        """
+        if self.linear is not None:
+            sweep = self.linear.sweep
+            return sweep.points[0].kept_error, sweep.points[sweep.chosen].kept_error
+        kept = ~self.fitted.dropped
+        return float((self.fitted.prediction != self.rows.y)[kept].mean()), None
+
+    @property
+    def errors_on_all(self) -> tuple[float, float | None]:
+        """The same on all held-out rows, with the labels as given."""
+        if self.linear is not None:
+            sweep = self.linear.sweep
+            return sweep.points[0].error, sweep.points[sweep.chosen].error
+        return float((self.fitted.prediction != self.rows.y).mean()), None
+
+    def confusion(self, model: Any = None) -> npt.NDArray[np.int64]:
+        """Return a confusion matrix.
 
         Parameters
         ----------
-        model : estimator
-            `plain`, or the last step of `model`.
+        model : estimator, optional
+            A model of prepared columns, whose predictions for the kept rows are counted. By
+            default those for all rows are, by models that have not seen them.
         """
-        kept = ~self.fitted.dropped
-        predicted = model.predict(self.fitted.X[kept])
-        return np.asarray(
-            confusion_matrix(self.rows.y[kept], predicted, labels=self.fitted.classes)
-        )
+        given, predicted = self.rows.y, self.fitted.held_out
+        if model is not None:
+            kept = ~self.fitted.dropped
+            given, predicted = given[kept], model.predict(self.fitted.X[kept])
+        return np.asarray(confusion_matrix(given, predicted, labels=self.fitted.classes))
 
     def summary(self) -> dict[str, Any]:
         """Return the main figures, ready for JSON."""
-        plain, robust = self.errors
-        shares = self.resamples.shares
+        (plain, robust), (plain_on_all, robust_on_all) = self.errors, self.errors_on_all
+        judgement, tiers = self.fitted.judgement, self.ranking.tier
         found: dict[str, Any] = {
             "sorr": __version__,
             "table": self.rows.name,
@@ -218,17 +285,23 @@ class AuditReport:
             "task": self.rows.task,
             "rows": len(self.rows),
             "columns": len(self.rows.frame.columns),
-            "suspects": len(self.order),
-            "share": len(self.order) / len(self.rows),
-            "share_over_resamples": [float(shares.min()), float(shares.max())],
+            "model": self.fitted.name,
+            "headline": self.headline,
+            "verdict": None if judgement is None else judgement.verdict_,
+            "evidence": None if judgement is None else _finite(judgement.evidence_),
+            "sentence": self.sentence,
+            "tiers": {}
+            if judgement is None
+            else {str(int(tier)): int((tiers == tier).sum()) for tier in sorted(Tier)[:0:-1]},
+            "suspects": self.n_dropped,
+            "share": self.n_dropped / len(self.rows),
             "choice": self.choice,
             "held_out_error": {
                 "plain": plain,
                 "robust": robust,
-                "plain_on_all": self.sweep.points[0].error,
-                "robust_on_all": self.sweep.points[self.sweep.chosen].error,
+                "plain_on_all": plain_on_all,
+                "robust_on_all": robust_on_all,
             },
-            "status": self.fitted.model.status_.name,
             "dropped": {
                 name: [stratum._asdict() for stratum in strata]
                 for name, strata in self.strata.items()
@@ -237,12 +310,16 @@ class AuditReport:
             "warnings": list(self.warnings),
             "notes": list(self.notes),
         }
+        if self.linear is not None:
+            shares = self.linear.resamples.shares
+            found["share_over_resamples"] = [float(shares.min()), float(shares.max())]
+            found["status"] = self.fitted.model.status_.name
         if (planted := self.planted) is not None:
             found["planted"] = {"wrong": planted.wrong, "found": planted.found}
         return found
 
     def suspects_csv(self) -> str:
-        """Return the suspects as CSV, safe to open in a spreadsheet."""
+        """Return the suspects of all tiers as CSV, safe to open in a spreadsheet."""
         return to_csv(list(self.suspects.columns), _cells(self.suspects))
 
     def to_html(self) -> str:
@@ -266,6 +343,10 @@ def _cells(frame: DataFrame) -> list[tuple[Any, ...]]:
         tuple(value.item() if isinstance(value, np.generic) else value for value in row)
         for row in tidy.itertuples(index=False, name=None)
     ]
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
 
 
 def _records(frame: DataFrame) -> list[dict[str, Any]]:

@@ -22,15 +22,18 @@ from types import MappingProxyType
 from typing import Any
 
 from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import Pipeline
 
 from sorr import __version__
+from sorr.auditing.trees import ModelError, pack_trees, unpack_trees
 from sorr.estimators import RankedRangeClassifier, RankedRangeRegressor
 from sorr.losses import LOSSES
+from sorr.share import make_model
 
 _HEADER = re.compile(rb"sorr model (\d{1,9}) sha256:([0-9a-f]{64})\n")
-_FORMAT = 2
+_FORMAT = 3
 _PROTOCOL = 2  # of skops; how it loads older protocols was not reviewed here
 _MAX_NAME = 100  # letters of the name of a type in a message; all listed names are shorter
 _PACKAGES = ("scikit-learn", "numpy", "skops")
@@ -42,22 +45,43 @@ def _name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-_ESTIMATORS = (RankedRangeClassifier, RankedRangeRegressor)
+_TREES = (ExtraTreesClassifier, HistGradientBoostingClassifier)
+_ESTIMATORS: tuple[type, ...] = (
+    RankedRangeClassifier,
+    RankedRangeRegressor,
+    *(type(make_model(name, 0)) for name in ("auto", "forest", "boosting")),
+)
 _FITTED = (
     *("coef_", "intercept_", "classes_", "_loss", "_levels"),
     *("n_features_in_", "feature_names_in_"),
+    *("forest_", "line_", "slopes_", "shift_"),
+    *("estimators_", "n_classes_", "n_outputs_"),
+    *("n_trees_per_iteration_", "is_categorical_", "_preprocessor", "_is_categorical_remapped"),
+    *("_label_encoder", "_n_features", "_bin_mapper", "_baseline_prediction", "_predictors"),
 )
 """What predictions need. Losses and weights of the training rows are not stored."""
 
 _PLAIN = frozenset(f"builtins.{name}" for name in ("bool", "float", "int", "str"))
 _NUMBERS = frozenset(
     f"numpy.{name}"
-    for name in ("bool", "bool_", "float32", "float64", "int8", "int32", "int64", "object_", "str_")
+    for name in (
+        *("bool", "bool_", "float32", "float64", "int8", "int16", "int32", "int64"),
+        *("uint8", "uint16", "uint32", "uint64", "object_", "str_"),
+    )
 )
 _OBJECTS = frozenset(
     {
         *map(_name, _ESTIMATORS),
         *map(_name, LOSSES.values()),
+        "sklearn._loss.link.Interval",
+        "sklearn._loss.link.LogitLink",
+        "sklearn._loss.link.MultinomialLogit",
+        "sklearn._loss.loss.HalfBinomialLoss",
+        "sklearn._loss.loss.HalfMultinomialLoss",
+        "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
+        "sklearn.linear_model._logistic.LogisticRegression",
+        "sklearn.preprocessing._data.StandardScaler",
+        "sklearn.preprocessing._label.LabelEncoder",
         "sorr.auditing.preparation.RawColumns",
         "sorr.auditing.preparation.TypicalScaler",
         "sklearn.compose._column_transformer.ColumnTransformer",
@@ -66,6 +90,9 @@ _OBJECTS = frozenset(
         "sklearn.pipeline.Pipeline",
         "sklearn.preprocessing._encoders.OneHotEncoder",
     }
+)
+_LOSSES = frozenset(
+    f"sklearn._loss._loss.{name}" for name in ("CyHalfBinomialLoss", "CyHalfMultinomialLoss")
 )
 _TYPES: Mapping[str, frozenset[str]] = MappingProxyType(
     {
@@ -78,6 +105,7 @@ _TYPES: Mapping[str, frozenset[str]] = MappingProxyType(
         "TypeNode": _PLAIN | _NUMBERS,
         "DTypeNode": frozenset({"numpy.dtype"}),
         "NdArrayNode": _NUMBERS | {"numpy.ndarray"},
+        "LossNode": _LOSSES,
     }
 )
 """The types that a model may hold, by the way skops loads them."""
@@ -87,12 +115,13 @@ def dump_model(model: Pipeline) -> bytes:
     """Return the content of a file with the model.
 
     The same model gives the same bytes. The file holds no training rows, only what the model
-    learned: coefficients, medians, and the names of columns, categories and classes.
+    learned: coefficients, trees, medians, and the names of columns, categories and classes.
 
     Parameters
     ----------
     model : Pipeline
-        A fitted pipeline that ends in a `RankedRangeClassifier` or a `RankedRangeRegressor`.
+        A fitted pipeline that ends in a `RankedRangeClassifier`, a `RankedRangeRegressor`, or a
+        model of `TrimmedClassifier` that has a name.
 
     Returns
     -------
@@ -149,8 +178,9 @@ def read_model(content: bytes) -> Pipeline:
         _check_types(members[SCHEMA])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InconsistentVersionWarning)  # _compare warns once
-            model = loads(pack(members), trusted=sorted(_OBJECTS | {"numpy.dtype"}))
+            model = loads(pack(members), trusted=sorted(_OBJECTS | _LOSSES | {"numpy.dtype"}))
         _check_model(model)
+        _restore(model[-1])
         _compare(json.loads(versions))
     except (ModelError, Warning):
         raise
@@ -175,14 +205,34 @@ def _skops() -> Any:
 def _slim(model: Pipeline) -> Pipeline:
     """Return the pipeline with only those attributes of its last step that predictions need."""
     name, step = model.steps[-1]
+    slim = copy.copy(model)
+    slim.steps = [*((key, _portable(part)) for key, part in model.steps[:-1]), (name, _small(step))]
+    return slim
+
+
+def _small(step: Any) -> Any:
+    """Return a copy of an estimator for a file, with its trees as a few arrays."""
     small = type(step)(**step.get_params(deep=False))
     seed = small.random_state
     small.random_state = int(seed) if isinstance(seed, Integral) else None
-    small.n_jobs = None
+    if hasattr(small, "n_jobs"):
+        small.n_jobs = None
     vars(small).update({name: vars(step)[name] for name in _FITTED if name in vars(step)})
-    slim = copy.copy(model)
-    slim.steps = [*((key, _portable(part)) for key, part in model.steps[:-1]), (name, small)]
-    return slim
+    if isinstance(step, _TREES):
+        pack_trees(small)
+    elif hasattr(small, "forest_"):
+        small.forest_ = _small(step.forest_)
+    return small
+
+
+def _restore(step: Any) -> None:
+    """Make trees again of the arrays of a file, if they are such as a fit could have made."""
+    if isinstance(step, _TREES):
+        unpack_trees(step)
+    elif "forest_" in vars(step):
+        if type(step.forest_) is not ExtraTreesClassifier or type(step.line_) is not Pipeline:
+            raise ModelError("holds a combined model without its parts; needed a forest and a line")
+        unpack_trees(step.forest_)
 
 
 def _portable(step: Any) -> Any:
@@ -204,7 +254,7 @@ def _check_model(model: Any) -> None:
     last = model.steps[-1][1] if model.steps else None
     if type(last) not in _ESTIMATORS:
         raise ModelError(f"holds a Pipeline that ends in a {_name(type(last))}; needed a {needed}")
-    if "coef_" not in vars(last):
+    if "classes_" not in vars(last) and "coef_" not in vars(last):
         raise ModelError("holds a Pipeline that is not fitted; call fit first")
 
 
@@ -274,10 +324,6 @@ def _compare(versions: Mapping[str, str]) -> None:
 
 
 # -- The archive of skops: its files, one of which holds the tree of types -------------------------
-
-
-class ModelError(ValueError):
-    """A file is not a model of sorr, or a model cannot be written."""
 
 
 def unpack(archive: bytes) -> dict[str, bytes]:

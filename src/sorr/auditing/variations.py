@@ -1,4 +1,4 @@
-"""The same fit with other numbers of dropped rows, and on other rows: how stable it is."""
+"""A linear fit with other numbers of dropped rows, and on other rows: how stable it is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from sorr._typing import FloatArray, IntArray
-from sorr.auditing.fit import Fitted, fit_model, largest
+from sorr.auditing.fit import Drop, Fitted, fit_linear, largest, take_rows
 
 _MAX_FIT_ROWS = 10_000  # more rows make no visible difference; losses are of all rows
 _MAX_VALIDATED_ROWS = 5_000  # of all folds together
@@ -42,7 +42,8 @@ class SweepPoint:
     cuts : ndarray of shape (n_groups,)
         The smallest loss that is dropped, or NaN if none is.
     curves : ndarray of shape (n_groups, n_points)
-        The losses of each group in descending order, at the shares `Sweep.shares` of it.
+        The losses of each group at the shares `Sweep.shares` of it: of the dropped rows, then of
+        the kept ones, both in descending order.
     error, kept_error : float
         The error on held-out rows: the share of wrong predictions, or the mean absolute error.
         On all rows, and on those that the audit keeps.
@@ -91,16 +92,26 @@ class Resamples:
     shares: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class Variations:
+    """A linear fit without dropping rows, with other numbers of dropped rows, and to halves."""
+
+    plain: Any = field(repr=False)
+    sweep: Sweep
+    resamples: Resamples
+
+
 def sweep(fitted: Fitted, seed: int, jobs: int, tell: Callable[[float, str], None]) -> Sweep:
     """Return fits from no dropped rows, through the audit's choice, to at most half of the rows.
 
-    The sweep goes down and up from the fit of the audit. Each fit starts at the one before. Up to
-    the audit's choice all groups grow in proportion; beyond it, by the same share of the rest.
+    The sweep goes down and up from the fit of the audit. Each fit starts at the one before, and
+    drops the rows with the largest losses. Up to the audit's choice all groups grow in proportion;
+    beyond it, by the same share of the rest.
     """
     steps = _counts(np.bincount(fitted.groups), fitted.counts, _most(fitted, fitted.class_of_row))
     place = next(i for i, counts in enumerate(steps) if np.array_equal(counts, fitted.counts))
     rng = np.random.default_rng(seed)
-    rows = _part(fitted.class_of_row, _MAX_FIT_ROWS, rng)
+    rows = take_rows(fitted.class_of_row, np.arange(len(fitted.rows)), _MAX_FIT_ROWS, rng)
     share = len(rows) / len(fitted.rows)
     with ignore_warnings():
         tell(0.0, "other numbers of dropped rows")
@@ -112,6 +123,7 @@ def sweep(fitted: Fitted, seed: int, jobs: int, tell: Callable[[float, str], Non
                 fits[i] = last
         losses = [fits[i].row_losses(fitted.X, fitted.rows.y) for i in range(len(steps))]
         masks = [largest(it, fitted.groups, step) for it, step in zip(losses, steps, strict=True)]
+        masks[place] = fitted.dropped
         tell(0.5, "errors on held-out rows")
         errors = _validate(fitted, masks, rng, jobs)
     positions = tuple(
@@ -166,7 +178,9 @@ def _position(
 ) -> SweepPoint:
     cuts, curves = [], []
     for group in range(len(counts)):
-        ordered = -np.sort(-losses[fitted.groups == group])
+        inside = fitted.groups == group
+        parts = (losses[inside & dropped], losses[inside & ~dropped])
+        ordered = np.concatenate([-np.sort(-part) for part in parts])
         curves.append(ordered[np.rint(_CURVE * (len(ordered) - 1)).astype(int)])
         cuts.append(ordered[counts[group] - 1] if counts[group] else np.nan)
     share = float(counts.sum() / len(losses))
@@ -177,7 +191,7 @@ def _validate(
     fitted: Fitted, masks: Sequence[npt.NDArray[np.bool_]], rng: np.random.Generator, jobs: int
 ) -> list[tuple[float, float]]:
     """Return the errors at each point, on rows that the fits have not seen."""
-    rows = _part(fitted.class_of_row, _MAX_VALIDATED_ROWS, rng)
+    rows = take_rows(fitted.class_of_row, np.arange(len(fitted.rows)), _MAX_VALIDATED_ROWS, rng)
     fold = _folds(fitted.class_of_row[rows], rng)
     folds = [i for i in range(_FOLDS) if (fold == i).any()]
     tasks = (delayed(_hold_out)(fitted, rows, fold == i, masks) for i in folds)
@@ -221,22 +235,11 @@ def _folds(class_of_row: IntArray, rng: np.random.Generator) -> IntArray:
     return fold
 
 
-def _part(class_of_row: IntArray, limit: int, rng: np.random.Generator) -> IntArray:
-    """Return at most `limit` random rows, with at least two of each class."""
-    if len(class_of_row) <= limit:
-        return np.arange(len(class_of_row))
-    chosen = rng.choice(len(class_of_row), limit, replace=False)
-    few = np.flatnonzero(
-        np.bincount(class_of_row[chosen], minlength=int(class_of_row.max()) + 1) < 2
-    )
-    more = [np.flatnonzero(class_of_row == label)[:2] for label in few]
-    return np.unique(np.concatenate([chosen, *more]))
-
-
 def resample(fitted: Fitted, seed: int, jobs: int, tell: Callable[[float, str], None]) -> Resamples:
     """Return which rows are dropped by fits to random halves of all rows.
 
-    If the audit estimates how many rows are wrong, each of these fits does so too.
+    Each drops as many rows as the audit, for its size: those with the largest losses. If the audit
+    of numbers estimates how many are wrong, each of these fits does so too.
     """
     class_of_row = fitted.class_of_row
     halves = [_half(class_of_row, np.random.default_rng([seed, i])) for i in range(_RESAMPLES)]
@@ -264,11 +267,13 @@ def _half(class_of_row: IntArray, rng: np.random.Generator) -> IntArray:
 
 def _judge(fitted: Fitted, half: IntArray) -> npt.NDArray[np.bool_]:
     """Return which of all rows a fit to some of them drops."""
-    rows, groups, m = fitted.rows, fitted.groups, fitted.m
+    rows, groups = fitted.rows, fitted.groups
     sizes, inside = np.bincount(groups), np.bincount(groups[half])
-    if m != "auto":
-        m = _drop(fitted, half, np.rint(fitted.counts * inside / sizes))
-    model = fit_model(
+    is_estimated = fitted.m == "auto" and not fitted.classes
+    m: Drop = (
+        "auto" if is_estimated else _drop(fitted, half, np.rint(fitted.counts * inside / sizes))
+    )
+    model = fit_linear(
         fitted.X[half],
         rows.y[half],
         rows.task,
@@ -278,7 +283,7 @@ def _judge(fitted: Fitted, half: IntArray) -> npt.NDArray[np.bool_]:
         certify=False,
         n_starts=_STARTS,
     )
-    counts = fitted.counts if m != "auto" else np.rint(model.m_ * sizes / inside).astype(np.int64)
+    counts = np.rint(model.m_ * sizes / inside).astype(np.int64) if is_estimated else fitted.counts
     return largest(model.row_losses(fitted.X, rows.y), groups, counts)
 
 

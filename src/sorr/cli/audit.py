@@ -30,6 +30,8 @@ from sorr.cli.options import (
     Ignore,
     Jobs,
     Json,
+    Model,
+    ModelOption,
     Rows,
     Seed,
     Task,
@@ -51,7 +53,8 @@ Examples:
   sorr audit
   sorr audit people.csv --target income
   sorr audit people.csv.gz --target income --id name --ignore zip --group sex
-  sorr audit people.parquet --target income --m 0.05 --out found --force
+  sorr audit people.parquet --target income --model boosting --out found --force
+  sorr audit people.csv --target income --model linear --m 0.05
   sorr audit people.csv --target income --json | jq .suspects
 """
 _FILES = ("report.html", "suspects.csv", "model.skops")
@@ -61,7 +64,7 @@ _MAX_ROWS = 10
 _MAX_STRATA = 4  # classes or groups of a table
 _MAX_NOTES = 3
 _MAX_CELL_WIDTH = 18
-_MAX_CHOICE_LENGTH = 240  # of how the number of rows was chosen: three lines
+_MAX_CHOICE_LENGTH = 420  # of the verdict: its claim, and how many rows are worth a look
 _MIN_REASON_WIDTH = 20
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 
@@ -89,6 +92,7 @@ def audit(
             show_default="audit- and the name of the file",
         ),
     ] = None,
+    model: ModelOption = Model.auto,
     m: Drop = "auto",
     task: TaskOption = Task.auto,
     id_column: Id = None,
@@ -112,7 +116,8 @@ def audit(
     """Find the labels of a table that look wrong, and fit a model without them.
 
     The folder then holds a report to read, the suspect rows with a reason for each, and the model
-    for sorr predict. Suspects may be a minority, not mistakes: look at them.
+    for sorr predict. Suspects may be a minority, not mistakes: look at them. Without evidence of
+    wrong labels nothing is dropped.
     """
     options = {
         "m": as_drop(m),
@@ -125,16 +130,18 @@ def audit(
     folder = out or Path(f"audit-{_stem(data)}")
     places = {name: folder / name for name in _FILES}
     check_places(places.values(), force)
+    options["model"] = model.value
     report = _audit(data, target, rows, options, seed=seed, jobs=jobs)
     with show_progress("report"):
         from sorr.auditing import dump_model
 
-        page, suspects, model = places.values()
-        contents = {
-            page: report.to_html(),
-            suspects: report.suspects_csv(),
-            model: dump_model(report.model),
-        }
+        contents = dict(
+            zip(
+                places.values(),
+                (report.to_html(), report.suspects_csv(), dump_model(report.model)),
+                strict=True,
+            )
+        )
     write_files(contents, force)
     if json:
         typer.echo(as_json({**report.summary(), "files": places}))
@@ -189,7 +196,7 @@ def _audit(
         from sorr.auditing import audit_example, audit_table
 
         if table is None or target is None:
-            return audit_example(seed=seed, jobs=jobs, progress=progress)
+            return audit_example(model=options["model"], seed=seed, jobs=jobs, progress=progress)
         return audit_table(table, target, seed=seed, jobs=jobs, progress=progress, **options)
 
 
@@ -197,7 +204,7 @@ def _audit(
 
 
 def print_summary(report: AuditReport, console: Console) -> None:
-    """Print what was read, how many labels look wrong, how sure that is, and the worst rows."""
+    """Print what was read, the verdict, how many rows were dropped, and the worst rows."""
     from rich.columns import Columns
 
     summary = report.summary()
@@ -205,7 +212,7 @@ def print_summary(report: AuditReport, console: Console) -> None:
         _print(console, line)
     tables = [_strata_table(name, strata) for name, strata in summary["dropped"].items()]
     console.print(Columns(tables, padding=(0, 3)))
-    if summary["suspects"]:
+    if len(report.suspects):
         console.print(_suspects_table(report, console.width))
     for text in summary["warnings"]:
         _print(console, f"Warning: {text}", "bold yellow")
@@ -223,21 +230,17 @@ def _print(console: Console, line: str, style: str = "") -> None:
 
 
 def _sentences(summary: dict[str, Any]) -> list[str]:
-    low, high = summary["share_over_resamples"]
     lines = [
         f"{summary['table']}: {summary['rows']:,} rows, {_count(summary['columns'], 'column')} to "
         f"learn {summary['target']} from ({summary['task']}).",
-        f"{_suspects(summary)} ({summary['share']:.1%} of the rows; {low:.1%} to {high:.1%} when "
-        "repeated on half of the data).",
+        f"{summary['headline']}.",
         _first_sentences(summary["choice"], _MAX_CHOICE_LENGTH),
-        f"Error on held-out rows that were kept: {_error(summary, 'robust')}; of a plain fit: "
-        f"{_error(summary, 'plain')}. On all held-out rows, with the labels as given: "
-        f"{_error(summary, 'robust_on_all')} and {_error(summary, 'plain_on_all')}.",
+        _errors(summary),
     ]
     if planted := summary.get("planted"):
         lines.append(
             f"{planted['wrong']} labels were made wrong on purpose; {planted['found']} of them are "
-            "among the suspects."
+            f"among the {summary['suspects']} that were dropped."
         )
     return lines
 
@@ -246,10 +249,19 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
-def _suspects(summary: dict[str, Any]) -> str:
-    noun = "number" if summary["task"] == "regression" else "label"
-    number = summary["suspects"]
-    return f"{_count(number, noun)} look{'s' * (number == 1)} wrong"
+def _errors(summary: dict[str, Any]) -> str:
+    """Return how many held-out predictions are wrong: of the kept rows, and of all."""
+    plain, on_all = _error(summary, "plain"), _error(summary, "plain_on_all")
+    if summary["held_out_error"]["robust"] is None:
+        return (
+            f"Error on held-out rows that were kept: {plain}. On all held-out rows, with the "
+            f"labels as given: {on_all}."
+        )
+    return (
+        f"Error on held-out rows that were kept: {_error(summary, 'robust')}; of a plain fit: "
+        f"{plain}. On all held-out rows, with the labels as given: "
+        f"{_error(summary, 'robust_on_all')} and {on_all}."
+    )
 
 
 def _first_sentences(text: str, length: int) -> str:
@@ -287,7 +299,7 @@ def _strata_table(name: str, strata: list[dict[str, Any]]) -> Table:
 
 
 def _suspects_table(report: AuditReport, width: int) -> Table:
-    """Return the most suspect rows: how likely each is wrong, and how often it is dropped again.
+    """Return the most suspect rows: their tiers, and how likely each is wrong.
 
     A reason takes at most two lines of the width that the other columns leave.
     """
@@ -301,7 +313,8 @@ def _suspects_table(report: AuditReport, width: int) -> Table:
     for name in ("given", "suggested"):
         columns[name] = [_label(suspect[name]) for suspect in suspects]
     for title, name, write in (
-        ("wrong", "flip_posterior", format_probability),
+        ("tier", "tier", _tier),
+        ("wrong", "probability", format_probability),
         ("again", "dropped_share", _percent),
     ):
         shares = [write(suspect[name]) for suspect in suspects]
@@ -311,7 +324,7 @@ def _suspects_table(report: AuditReport, width: int) -> Table:
     room = max(width - taken - 2, _MIN_REASON_WIDTH)
     columns["reason"] = [_two_lines(suspect["reason"], room) for suspect in suspects]
     rows = zip(*columns.values(), strict=True)
-    return make_table(columns, rows, numbers=("row", "wrong", "again"))
+    return make_table(columns, rows, numbers=("row", "tier", "wrong", "again"))
 
 
 def _two_lines(text: str, width: int) -> str:
@@ -323,5 +336,9 @@ def _label(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else shorten(value, _MAX_CELL_WIDTH)
 
 
-def _percent(share: float) -> str:
-    return "" if share != share else f"{share:.0%}"
+def _tier(tier: int | None) -> str:
+    return "" if tier is None else str(tier)
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None or share != share else f"{share:.0%}"

@@ -121,7 +121,7 @@ def _as_options(argument: Any) -> str:
     if argument.value is None:
         return option
     values = argument.value if isinstance(argument.value, list) else [argument.value]
-    texts = [str(value) if isinstance(value, int) else quote(value) for value in values]
+    texts = [str(value) if isinstance(value, int | float) else quote(value) for value in values]
     return " ".join(f"{option} {text}" for text in texts)
 
 

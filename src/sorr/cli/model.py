@@ -28,6 +28,8 @@ from sorr.cli.options import (
     Ignore,
     Jobs,
     Json,
+    Model,
+    ModelOption,
     NewFile,
     Rows,
     Seed,
@@ -46,7 +48,8 @@ FIT_EXAMPLES = f"""\
 \b
 Examples:
   sorr fit people.csv --target income --out income.skops
-  sorr fit people.csv --target income --m 0.05 --ignore name --out m5.skops
+  sorr fit people.csv --target income --model forest --out forest.skops
+  sorr fit people.csv --target income --model linear --m 0.05 --out m5.skops
   sorr predict income.skops others.csv --out predictions.csv
 """
 PREDICT_EXAMPLES = f"""\
@@ -69,6 +72,7 @@ def fit(
         Path,
         typer.Option("--out", metavar="FILE", help="Model file to write.", show_default=False),
     ],
+    model: ModelOption = Model.auto,
     m: Drop = "auto",
     task: TaskOption = Task.auto,
     id_column: Id = None,
@@ -88,25 +92,27 @@ def fit(
     drop = as_drop(m)
     check_places([out], force)
     table = read(data, [id_column], rows, seed)
-    with show_progress("fit"):
+    with show_progress("fit") as progress:
         from sorr.auditing import dump_model, fit_table
 
         fitted = fit_table(
             table,
             target,
+            model=model.value,
             m=drop,
             task=task.value,
             id_column=id_column,
             ignore=tuple(ignore or ()),
             seed=seed,
             jobs=jobs,
+            progress=progress,
         )
     write_files({out: dump_model(fitted.pipeline)}, force)
     for note in (*fitted.rows.notes, *fitted.notes):
         print_error_line(f"Note: {note}")
     figures = _figures(fitted)
     if json:
-        typer.echo(as_json({**figures, "model": out}))
+        typer.echo(as_json({**figures, "file": out}))
         return
     for line in _sentences(figures):
         typer.echo(one_line(line))
@@ -125,6 +131,8 @@ def _figures(fitted: Fitted) -> dict[str, Any]:
         "task": rows.task,
         "rows": len(rows),
         "columns": len(rows.frame.columns),
+        "model": fitted.name,
+        "verdict": None if fitted.judgement is None else fitted.judgement.verdict_,
         "left_out": int(fitted.dropped.sum()),
         "error_on_kept_rows": float(error.mean()),
     }
@@ -132,11 +140,11 @@ def _figures(fitted: Fitted) -> dict[str, Any]:
 
 def _sentences(figures: dict[str, Any]) -> list[str]:
     error, share = figures["error_on_kept_rows"], figures["left_out"] / figures["rows"]
-    quality = (
-        f"The mean absolute error on the rows that were kept is {error:.4g}."
-        if figures["task"] == "regression"
-        else f"The model disagrees with {error:.1%} of the labels that were kept."
-    )
+    quality = f"The model disagrees with {error:.1%} of the labels that were kept."
+    if figures["task"] == "regression":
+        quality = f"The mean absolute error on the rows that were kept is {error:.4g}."
+    elif figures["model"] != "linear":
+        quality = f"{quality[:-1]}, before it has seen them."
     return [
         f"{figures['table']}: {figures['rows']:,} rows, {figures['columns']:,} columns to learn "
         f"{figures['target']} from ({figures['task']}).",

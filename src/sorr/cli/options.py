@@ -9,6 +9,15 @@ from typing import Annotated, Literal
 import typer
 
 
+class Model(StrEnum):
+    """The models that judge labels."""
+
+    auto = "auto"
+    linear = "linear"
+    forest = "forest"
+    boosting = "boosting"
+
+
 class Task(StrEnum):
     """What the model learns."""
 
@@ -53,7 +62,15 @@ Drop = Annotated[
     typer.Option(
         "--m",
         metavar="auto|SHARE|COUNT",
-        help="How many rows to drop: estimated, a share such as 0.1, or a number such as 20.",
+        help="How many rows to drop: those that are flagged, a share such as 0.1, or a number such "
+        "as 20. A share or a number needs --model linear.",
+    ),
+]
+ModelOption = Annotated[
+    Model,
+    typer.Option(
+        "--model",
+        help="The model that judges labels and is fitted; auto is a forest with a linear model.",
     ),
 ]
 TaskOption = Annotated[

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.decomposition import PCA, TruncatedSVD
 
-from sorr._typing import FloatArray, IntArray
+from sorr._typing import BoolArray, FloatArray, IntArray
 from sorr.auditing.page.words import count, count_rows, label, number, percent, short
 from sorr.auditing.report import AuditReport
-from sorr.auditing.variations import SweepPoint
+from sorr.auditing.variations import Sweep, SweepPoint
 
 FRAME = 1000  # units of a line on either axis
 _BEYOND = 12  # units by which a line goes on outside of the frame, so that its end is hidden
@@ -123,45 +123,40 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True)
 class Panel:
-    """The losses of the rows that are ranked together, in descending order."""
+    """The losses of the rows that are ranked together: of dropped rows, then of kept ones."""
 
     name: str
-    end: str | None
-    """The position of the second cut, if it is not the last row."""
     across: list[Tick]
     up: list[Tick]
     cuts: list[Cut]
 
 
-def panels(report: AuditReport) -> tuple[list[Panel], int]:
+def panels(report: AuditReport, sweep: Sweep) -> tuple[list[Panel], int]:
     """Return a panel for each class, or one for all rows, and the number of classes without one.
 
     Of many classes, those with the most dropped rows have a panel.
     """
-    fitted, sweep = report.fitted, report.sweep
+    fitted = report.fitted
     sizes = np.bincount(fitted.groups)
     names = [short(name, 40) for name in fitted.classes] if len(sizes) > 1 else ["all rows"]
     chosen = np.sort(np.argsort(-sweep.points[sweep.chosen].counts, kind="stable")[:_MAX_PANELS])
     top = _top(sweep.points[sweep.chosen])
     up, marked = round_steps(0.0, top, 4), _TICKS if len(sizes) < 3 else _NARROW_TICKS
-    found = []
-    for group in chosen.tolist():
-        last = float(fitted.model.k_[group] / sizes[group])
-        found.append(
-            Panel(
-                names[group],
-                placed(np.sqrt(last)) if last < 1 - 1e-9 else None,
-                ticks([it**0.5 for it in marked], [f"{100 * it:g}%" for it in marked]),
-                ticks([1 - it / top for it in up], [number(it) for it in up]),
-                [_cut(it, group, int(sizes[group]), sweep.shares, top) for it in sweep.points],
-            )
+    found = [
+        Panel(
+            names[group],
+            ticks([it**0.5 for it in marked], [f"{100 * it:g}%" for it in marked]),
+            ticks([1 - it / top for it in up], [number(it) for it in up]),
+            [_cut(it, group, int(sizes[group]), sweep.shares, top) for it in sweep.points],
         )
+        for group in chosen.tolist()
+    ]
     return found, len(sizes) - len(found)
 
 
 def _top(position: SweepPoint) -> float:
     """Return the loss at the upper edge: the largest, unless a few rows exceed all others."""
-    largest = float(position.curves[:, 0].max())
+    largest = float(position.curves.max())
     cuts = position.cuts[np.isfinite(position.cuts)]
     typical = (
         float(cuts.max()) if len(cuts) else float(np.sort(position.curves.ravel())[-12:].min())
@@ -173,7 +168,7 @@ def _cut(position: SweepPoint, group: int, size: int, shares: FloatArray, top: f
     ranks, first = np.unique(np.rint(shares * (size - 1)).astype(int), return_index=True)
     losses = position.curves[group][first]
     gone = int(position.counts[group])
-    edge, largest = float(np.sqrt(gone / size)), float(losses[0])
+    edge, largest = float(np.sqrt(gone / size)), float(losses.max())
     return Cut(
         svg_path(np.sqrt((ranks + 0.5) / size), 1 - losses / top, filled=True),
         placed(edge),
@@ -197,9 +192,9 @@ class Tendency:
     """Whether a label has to stand to the left of the audit's choice."""
 
 
-def tendency(report: AuditReport) -> Tendency:
+def tendency(sweep: Sweep, is_share: bool) -> Tendency:
     """Return the two lines, and the place of each point on them."""
-    positions, is_share = report.sweep.points, bool(report.fitted.classes)
+    positions = sweep.points
     x = np.array([it.share for it in positions])
     errors = np.array([[it.error, it.kept_error] for it in positions])
     high = float(errors.max()) * 1.08 or 1.0
@@ -220,7 +215,7 @@ def tendency(report: AuditReport) -> Tendency:
             (placed(a), placed(b), placed(c))
             for a, (b, c) in zip(across.tolist(), height.tolist(), strict=True)
         ],
-        bool(across[report.sweep.chosen] > 0.6),
+        bool(across[sweep.chosen] > 0.6),
     )
 
 
@@ -234,9 +229,9 @@ class Stage(NamedTuple):
     kept_error: str
 
 
-def stages(report: AuditReport) -> list[Stage]:
+def stages(sweep: Sweep, is_share: bool) -> list[Stage]:
     """Return what the page says at each point."""
-    write = percent if report.fitted.classes else number
+    write = percent if is_share else number
     return [
         Stage(
             percent(it.share),
@@ -245,7 +240,7 @@ def stages(report: AuditReport) -> list[Stage]:
             write(it.error),
             write(it.kept_error),
         )
-        for it in report.sweep.points
+        for it in sweep.points
     ]
 
 
@@ -365,8 +360,15 @@ def _apart(where: FloatArray) -> FloatArray:
 
 def positions_of(report: AuditReport, rows: IntArray) -> list[str | None]:
     """Return 1 or 0 for each point, whether a row is dropped there; None if it never is."""
-    dropped = np.array([it.dropped[rows] for it in report.sweep.points]).T
+    dropped = np.array([it[rows] for it in dropped_at(report)]).T
     return ["".join("01"[out] for out in row) if any(row) else None for row in dropped.tolist()]
+
+
+def dropped_at(report: AuditReport) -> list[BoolArray]:
+    """Return which rows are dropped at each point of the sweep, or by the audit without one."""
+    if report.linear is None:
+        return [report.fitted.dropped]
+    return [it.dropped for it in report.linear.sweep.points]
 
 
 def _chosen(report: AuditReport) -> IntArray:
@@ -375,8 +377,8 @@ def _chosen(report: AuditReport) -> IntArray:
     Of many rows, each kind gets its share, so that rings are as frequent as in the table. Suspects
     get more if they are few.
     """
-    ever, n = np.any([it.dropped for it in report.sweep.points], axis=0), len(report.rows)
-    out, never = report.order, np.flatnonzero(~ever)
+    ever, n = np.any(dropped_at(report), axis=0), len(report.rows)
+    out, never = report.order[report.fitted.dropped[report.order]], np.flatnonzero(~ever)
     others = np.flatnonzero(ever & ~report.fitted.dropped)
     if n > _MAX_DOTS:
         out = _evenly(out, max(_MAX_DOTS * len(out) // n, _MIN_SUSPECTS))
@@ -400,7 +402,7 @@ def _directions(report: AuditReport, rows: IntArray) -> tuple[FloatArray, str, s
     is_dense = not hasattr(X, "toarray") or X.shape[1] <= _MAX_DENSE_COLUMNS
     known, drawn = (_dense(X[it]) if is_dense else X[it] for it in (kept, rows))
     if is_dense:
-        weight = _importance(report.fitted.model)
+        weight = _importance(report.fitted.line)
         known, drawn = np.clip(known, -_MAX_SPREADS, _MAX_SPREADS) * weight, drawn * weight
     wanted = min(2, *known.shape)
     model = PCA(wanted) if is_dense else TruncatedSVD(wanted, random_state=0)
@@ -421,7 +423,7 @@ def _dense(rows: Any) -> FloatArray:
 
 
 def _importance(model: Any) -> FloatArray:
-    """Return the weight of each column: its importance in the model, and a little."""
+    """Return the weight of each column: its importance in a linear model, and a little."""
     size = np.sqrt((np.atleast_2d(model.coef_) ** 2).sum(axis=0))
     return np.asarray(_MIN_WEIGHT + np.sqrt(size / (size.max() or 1.0)))
 
@@ -455,7 +457,7 @@ def _kinds(report: AuditReport) -> tuple[list[Kind], npt.NDArray[np.intp]]:
 
 def _titles(report: AuditReport, rows: IntArray) -> list[str]:
     numbers, y = report.rows.numbers[rows].tolist(), report.rows.y[rows].tolist()
-    predictions = report.fitted.model.predict(report.fitted.X[rows]).tolist()
+    predictions = report.fitted.prediction[rows].tolist()
     return [
         f"Row {row}: {label(given, 30)}"
         if given == predicted

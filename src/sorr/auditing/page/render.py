@@ -13,7 +13,6 @@ from sorr.auditing.page.figures import panels, plane, stages, tendency
 from sorr.auditing.page.sections import (
     estimates,
     groups,
-    headline,
     learned,
     listing,
     repeats,
@@ -23,6 +22,7 @@ from sorr.auditing.page.sections import (
 from sorr.auditing.page.words import percent, seen, short
 from sorr.auditing.report import AuditReport
 from sorr.plots import CLASS_COLOURS, DROPPED, EASY, INK, KEPT
+from sorr.share import name_of
 
 _MAX_SENTENCE = 600  # characters; column names may have any length
 _ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
@@ -44,44 +44,56 @@ def page(report: AuditReport) -> str:
 
 
 def _views(report: AuditReport) -> dict[str, Any]:
-    drawn, undrawn = panels(report)
-    course, told = tendency(report), stages(report)
-    table, cloud = listing(report), plane(report)
+    table, cloud, linear = listing(report), plane(report), _linear_views(report)
     moves = {
-        "chosen": report.sweep.chosen,
-        "stages": [
-            {**stage._asdict(), "mark": course.marks[i], "cuts": [it.cuts[i] for it in drawn]}
-            for i, stage in enumerate(told)
-        ],
+        "chosen": linear["chosen"],
+        "stages": linear.pop("moves"),
         "rows": [it.at for it in table.rows],
         "dots": [it.at for it in cloud.dots if it.at],
     }
-    return {
+    return linear | {
         "name": short(report.rows.name, 80),
         "version": __version__,
         "is_regression": not report.fitted.classes,
         "whole": len(report.rows),
-        "out": len(report.order),
-        "share": percent(len(report.order) / len(report.rows)),
-        "headline": headline(report),
+        "out": report.n_dropped,
+        "share": percent(report.n_dropped / len(report.rows)),
+        "headline": report.headline,
+        "model": name_of(report.fitted.name),
+        "is_linear": report.fitted.is_linear,
+        "is_ranked": report.fitted.is_ranked,
         "subtitle": subtitle(report),
         "tiles": tiles(report),
         "warnings": [short(it, _MAX_SENTENCE) for it in report.warnings],
         "notes": [short(it, _MAX_SENTENCE) for it in report.notes],
-        "panels": drawn,
-        "undrawn": undrawn,
-        "tendency": course,
-        "stages": told,
-        "chosen": report.sweep.chosen,
         "listing": table,
         "learned": learned(report),
         "plane": cloud,
         "choice": report.choice,
-        "is_given": report.fitted.m != "auto",
         "estimates": estimates(report),
-        "repeats": repeats(report),
         "groups": groups(report),
         "moves": _inert(moves),
+    }
+
+
+def _linear_views(report: AuditReport) -> dict[str, Any]:
+    """Return what the page shows of a linear model only: losses, the slider, and repetitions."""
+    if (linear := report.linear) is None:
+        return {"panels": [], "chosen": 0, "stages": [], "moves": [], "repeats": None}
+    sweep, is_share = linear.sweep, bool(report.fitted.classes)
+    drawn, undrawn = panels(report, sweep)
+    course, told = tendency(sweep, is_share), stages(sweep, is_share)
+    return {
+        "panels": drawn,
+        "undrawn": undrawn,
+        "tendency": course,
+        "stages": told,
+        "chosen": sweep.chosen,
+        "repeats": repeats(report, linear),
+        "moves": [
+            {**stage._asdict(), "mark": course.marks[i], "cuts": [it.cuts[i] for it in drawn]}
+            for i, stage in enumerate(told)
+        ],
     }
 
 

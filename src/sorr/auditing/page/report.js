@@ -13,7 +13,7 @@
   const moves = JSON.parse(one("moves").textContent);
   document.documentElement.classList.add("js");
 
-  // The slider: what was drawn for its position replaces what is shown.
+  // The slider: what was drawn for its position replaces what is shown. Only linear models have it.
 
   const slider = one("m");
   const back = one("back");
@@ -27,8 +27,8 @@
     plot: panel.querySelector("[data-alt]"),
   }));
   const dots = all("[data-dot]");
-  const here = one("mark").querySelector("line");
-  const marks = all("circle", one("mark"));
+  const here = document.querySelector("#mark line");
+  const marks = all("#mark circle");
   const now = all("[data-now]");
 
   function place(at) {
@@ -71,6 +71,8 @@
     at: moves.rows[i],
     pill: element.querySelector(".pill"),
     state: element.dataset.state,
+    isListed: "listed" in element.dataset,
+    tier: element.querySelector(".tier")?.textContent.trim(),
     rank: Number(element.cells[0].textContent),
     text: null,
   }));
@@ -108,7 +110,8 @@
   function matches(row, wanted) {
     if (filter.value === "here" && !isOut(row)) return false;
     if (filter.value === "changes" && !isChanged(row)) return false;
-    if (filter.value === "either" && row.state === "kept") return false;
+    if (filter.value === "look" && row.tier !== "1") return false;
+    if (filter.value === "listed" && !row.isListed && row.state === "kept") return false;
     if (!wanted) return true;
     row.text ??= row.element.textContent.toLowerCase();
     return row.text.includes(wanted);
@@ -120,9 +123,16 @@
     const most = found.length <= 1.4 * limit ? found.length : limit; // no button for a few
     const shown = new Set(found.slice(0, most));
     rows.forEach((row) => (row.element.hidden = !shown.has(row)));
+    const number = (it) => it.toLocaleString("en");
+    one("shown").textContent =
+      `${number(shown.size)} of ${number(found.length)} rows shown.` + (slider ? tellStage(number) : "");
+    more.hidden = shown.size === found.length;
+    more.textContent = `Show ${number(Math.min(found.length - limit, 4 * PAGE))} more`;
+  }
+
+  function tellStage(number) {
     const stage = moves.stages[slider.value];
     const listed = rows.filter((row) => row.at[slider.value] === "1").length;
-    const number = (it) => it.toLocaleString("en");
     const states = rows.map((row) => row.state);
     const count = (state) => states.filter((it) => it === state).length;
     const news = [
@@ -130,11 +140,7 @@
       count("more") && `${number(count("more"))} of them kept by the audit`,
       count("back") && `and ${number(count("back"))} that the audit drops are kept`,
     ].filter(Boolean);
-    one("shown").textContent =
-      `${number(shown.size)} of ${number(found.length)} rows shown. ` +
-      [`${stage.rows} dropped at this m`, ...news].join(", ") + ".";
-    more.hidden = shown.size === found.length;
-    more.textContent = `Show ${number(Math.min(found.length - limit, 4 * PAGE))} more`;
+    return " " + [`${stage.rows} dropped at this m`, ...news].join(", ") + ".";
   }
 
   function value(row, index, key, isNumber) {
@@ -149,7 +155,8 @@
     const key = head.dataset.key;
     const before = head.getAttribute("aria-sort");
     // The largest losses and probabilities come first: nobody looks for the smallest.
-    const first = ["loss", "posterior", "often"].includes(key) ? "descending" : "ascending";
+    const isFalling = ["tier", "loss", "probability", "often"].includes(key);
+    const first = isFalling ? "descending" : "ascending";
     const other = first === "ascending" ? "descending" : "ascending";
     const now = before === first ? other : first;
     heads.forEach((it) => it.removeAttribute("aria-sort"));
@@ -162,8 +169,8 @@
     refresh();
   }
 
-  slider.addEventListener("input", () => place(Number(slider.value)));
-  back.addEventListener("click", () => {
+  slider?.addEventListener("input", () => place(Number(slider.value)));
+  back?.addEventListener("click", () => {
     slider.value = moves.chosen;
     place(moves.chosen);
     slider.focus();
@@ -209,6 +216,10 @@
     });
   }
 
-  slider.value = moves.chosen; // a browser may remember another one
-  place(moves.chosen);
+  if (slider) {
+    slider.value = moves.chosen; // a browser may remember another one
+    place(moves.chosen);
+  } else {
+    refresh();
+  }
 })();

@@ -1,4 +1,4 @@
-"""The sections of the page: suspects, coefficients, main figures, stability, and groups."""
+"""The sections of the page: suspects, what was learned, main figures, stability, and groups."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ import numpy.typing as npt
 
 from sorr._typing import FloatArray, IntArray
 from sorr.auditing.findings import Stratum
-from sorr.auditing.page.figures import Tick, placed, positions_of, round_steps, ticks
+from sorr.auditing.page.figures import (
+    Tick,
+    dropped_at,
+    placed,
+    positions_of,
+    round_steps,
+    ticks,
+)
 from sorr.auditing.page.words import (
     aligned,
     count,
@@ -21,6 +28,8 @@ from sorr.auditing.page.words import (
 )
 from sorr.auditing.report import AuditReport
 from sorr.auditing.table import format_probability
+from sorr.auditing.variations import Variations
+from sorr.share import Tier, name_of
 
 # Of the table of suspects.
 _MAX_ROWS, _MIN_ROWS = 1000, 300
@@ -59,15 +68,18 @@ class Suspect(NamedTuple):
     id: str
     given: str
     suggested: str
+    tier: str
     loss: str
     exact: dict[str, str]
     """Numbers to sort by, where the text is rounded."""
-    posterior: str | None
+    probability: str | None
     often: str
     reason: str
     values: list[tuple[str, str]]
     at: str
     is_out: bool
+    is_listed: bool
+    """Whether the row is a suspect: others are only dropped at other points of the sweep."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +91,8 @@ class Listing:
     is_short: str | None
     """What the table does not show, in words."""
     more_columns: int
-    posterior: str
-    """The source of the probability of a wrong label, or why there is none."""
+    probability: str
+    """The meaning of the tiers and probabilities, or why there are none."""
 
 
 def listing(report: AuditReport) -> Listing:
@@ -101,9 +113,9 @@ def listing(report: AuditReport) -> Listing:
 
 def _others(report: AuditReport) -> IntArray:
     """Return the rows that only other points of the sweep drop, in the order of the sweep."""
-    dropped = np.array([it.dropped for it in report.sweep.points])
-    rows = np.flatnonzero(dropped.any(axis=0) & ~report.fitted.dropped)
-    return rows[np.lexsort([report.judgement.rank[rows], dropped[:, rows].argmax(axis=0)])]
+    dropped = np.array(dropped_at(report))
+    rows = np.setdiff1d(np.flatnonzero(dropped.any(axis=0)), report.order)
+    return rows[np.lexsort([report.ranking.rank[rows], dropped[:, rows].argmax(axis=0)])]
 
 
 def _shortage(first: int, out: int, then: int, others: int) -> str | None:
@@ -120,22 +132,28 @@ def _shortage(first: int, out: int, then: int, others: int) -> str | None:
 
 
 def _origin(report: AuditReport) -> str:
-    """Return the source of the probability that a row is wrong, or why there is none."""
-    share, what = report.judgement.share, "label" if report.fitted.classes else "number"
-    if not np.isfinite(report.judgement.posterior).any():
+    """Return the meaning of tiers and probabilities, or why there are none."""
+    if report.fitted.classes:
+        tiers = ", ".join(f"{int(tier)} {tier.label}" for tier in sorted(Tier)[:0:-1])
+        return (
+            f"Tiers: {tiers}. The probability that a label is wrong assumes that labels go wrong "
+            "at a rate that depends only on the class."
+        )
+    share = report.fitted.share
+    if not np.isfinite(report.ranking.probability).any():
         why = "" if share is None else f" {_capital(share.regime_.sentence)}."
         return f"No probability is shown: the data does not support a noise model.{why}"
-    assumption = (
-        "that labels go wrong at a rate that depends only on the class"
-        if report.fitted.classes
-        else "that most numbers scatter around a linear model and the others are anywhere"
+    return (
+        "The probability that a number is wrong assumes that most numbers scatter around a linear "
+        "model and the others are anywhere."
     )
-    return f"The probability that a {what} is wrong assumes {assumption}."
 
 
 def _columns(report: AuditReport) -> list[Column]:
-    is_regression = not report.fitted.classes
-    found = [Column("rank", "Rank", True), Column("state", "Here", True)]
+    is_regression, is_linear = not report.fitted.classes, report.linear is not None
+    found = [Column("rank", "Rank", True)]
+    found += [Column("tier", "Tier", True)] if report.fitted.classes else []
+    found += [Column("state", "Here", True)] if is_linear else []
     found += [Column("row", "Row", True)]
     if report.rows.lines is not None:
         found.append(Column("line", "Line", True))
@@ -145,9 +163,9 @@ def _columns(report: AuditReport) -> list[Column]:
         *found,
         Column("given", "Given", is_regression),
         Column("suggested", "Expected" if is_regression else "Suggested", is_regression),
-        Column("loss", "Loss", True),
-        Column("posterior", "Wrong?", True),
-        Column("often", "How often", True),
+        *([Column("loss", "Loss", True)] if is_linear else []),
+        Column("probability", "Wrong?", True),
+        *([Column("often", "How often", True)] if is_linear else []),
         Column("reason", "Why", False),
     ]
 
@@ -158,32 +176,38 @@ def _suspects(report: AuditReport, listed: IntArray) -> list[Suspect]:
     heads = [short(name, _MAX_CELL) for name in names]
     raw = report.rows.frame[names].iloc[listed]
     values = [raw[name].to_numpy(dtype=object) for name in names]
-    at, losses = positions_of(report, listed), aligned(frame["loss"].tolist())
+    is_linear = report.linear is not None
+    at, ranks = positions_of(report, listed), report.ranking.rank[listed].tolist()
+    losses = aligned(frame["loss"].tolist()) if is_linear else [""] * len(frame)
     found = []
     for i, it in enumerate(frame.itertuples(index=False)):
-        posterior = float(it.flip_posterior)
-        exact = {"loss": it.loss, "posterior": posterior, "often": it.dropped_share}
+        probability = float(it.probability)
+        exact = {"probability": probability}
+        if is_linear:
+            exact |= {"loss": it.loss, "often": it.dropped_share}
         if not report.fitted.classes:
             exact |= {"given": it.given, "suggested": it.suggested}
         found.append(
             Suspect(
-                int(it.rank),
+                ranks[i],
                 int(it.row),
                 "" if it.line is None else str(it.line),
                 "" if report.rows.ids is None else short(it.id, _MAX_CELL),
                 label(it.given, _MAX_CELL),
                 label(it.suggested, _MAX_CELL),
+                "" if it.tier is None else str(it.tier),
                 losses[i],
                 {key: f"{value:.6g}" for key, value in exact.items() if value == value},
-                format_probability(posterior) or None,
-                f"{it.dropped_share:.0%}",
+                format_probability(probability) or None,
+                f"{it.dropped_share:.0%}" if is_linear else "",
                 short(it.reason, _MAX_REASON),
                 [
                     (head, short(column[i], _MAX_CELL))
                     for head, column in zip(heads, values, strict=True)
                 ],
                 at[i] or "",
-                bool(report.fitted.dropped[listed[i]]),
+                bool(it.dropped),
+                bool(it.dropped) or bool(it.tier),
             )
         )
     return found
@@ -239,7 +263,8 @@ class Matrix:
 class Learned:
     """The coefficients of both fits, and their errors on the kept rows.
 
-    One of `matrices`, `confused` and `sizes` holds the errors.
+    One of `matrices`, `confused` and `sizes` holds the errors. Without a linear model there are no
+    coefficients, and the errors are those of one model, on rows that it has not seen.
     """
 
     slopes: list[Slopes]
@@ -248,27 +273,34 @@ class Learned:
     towards: str | None
     classes: list[str]
     matrices: list[Matrix]
-    confused: list[tuple[str, str, str, str]]
+    confused: list[tuple[str, str, list[str]]]
     sizes: list[Pair]
 
 
 def learned(report: AuditReport) -> Learned:
-    """Return what the plain fit and the robust fit learned."""
-    fitted = report.fitted
+    """Return what the plain fit and the robust fit learned, or how one model errs."""
+    fitted, linear = report.fitted, report.linear
     classes = [short(name, 40) for name in fitted.classes]
-    slopes, worst = _slopes(report, classes)
-    counts = [report.confusion(it) for it in (report.plain, fitted.model)] if classes else []
     is_small = len(classes) <= _MAX_CLASSES
+    slopes: list[Slopes] = []
+    worst, titles, counts, sizes = 0, ["Held-out rows"], [], []
+    if linear is None:
+        counts = [report.confusion()]
+    else:
+        slopes, worst = _slopes(report, linear, classes)
+        titles = ["Plain fit", "Robust fit"]
+        if classes:
+            counts = [report.confusion(it) for it in (linear.plain, fitted.model)]
+        else:
+            sizes = _sizes(report, linear)
     return Learned(
         slopes,
         worst,
         classes[1] if len(classes) == 2 else None,
         classes,
-        [_matrix(*it, classes) for it in zip(("Plain fit", "Robust fit"), counts, strict=False)]
-        if is_small
-        else [],
-        _confused(counts[0], counts[1], classes) if classes and not is_small else [],
-        [] if classes else _sizes(report),
+        [_matrix(*it, classes) for it in zip(titles, counts, strict=False)] if is_small else [],
+        _confused(counts, classes) if counts and not is_small else [],
+        sizes,
     )
 
 
@@ -278,8 +310,10 @@ def _weights(model: Any) -> FloatArray:
     return np.column_stack([coef, np.broadcast_to(np.ravel(model.intercept_), len(coef))])
 
 
-def _slopes(report: AuditReport, classes: list[str]) -> tuple[list[Slopes], int]:
-    plain, robust = _weights(report.plain), _weights(report.fitted.model)
+def _slopes(
+    report: AuditReport, linear: Variations, classes: list[str]
+) -> tuple[list[Slopes], int]:
+    plain, robust = _weights(linear.plain), _weights(report.fitted.model)
     names = [*(short(it.label, 48) for it in report.fitted.sources), "(intercept)"]
     apart = np.abs(robust - plain)
     apart[:, -1] = 0.0  # the intercept comes last, because it belongs to no column
@@ -327,22 +361,22 @@ def _matrix(title: str, counts: npt.NDArray[np.int64], classes: list[str]) -> Ma
 
 
 def _confused(
-    plain: npt.NDArray[np.int64], robust: npt.NDArray[np.int64], classes: list[str]
-) -> list[tuple[str, str, str, str]]:
-    most = np.maximum(plain, robust)
+    counts: list[npt.NDArray[np.int64]], classes: list[str]
+) -> list[tuple[str, str, list[str]]]:
+    most = np.max(counts, axis=0)
     np.fill_diagonal(most, 0)
     order = np.argsort(-most.ravel(), kind="stable")[:_MAX_PAIRS]
     pairs = [divmod(it, len(classes)) for it in order.tolist() if most.ravel()[it] > 0]
-    return [(classes[i], classes[j], count(plain[i, j]), count(robust[i, j])) for i, j in pairs]
+    return [(classes[i], classes[j], [count(it[i, j]) for it in counts]) for i, j in pairs]
 
 
-def _sizes(report: AuditReport) -> list[Pair]:
+def _sizes(report: AuditReport, linear: Variations) -> list[Pair]:
     """Return quantiles of the absolute errors of both fits on the kept rows."""
     kept = ~report.fitted.dropped
     X, y = report.fitted.X[kept], report.rows.y[kept]
     plain, robust = (
         np.quantile(np.abs(it.predict(X) - y), _QUANTILES)
-        for it in (report.plain, report.fitted.model)
+        for it in (linear.plain, report.fitted.model)
     )
     names = [f"{q:.0%} of the rows" if q < 1 else "all rows" for q in _QUANTILES]
     return _pairs(names, plain, robust)
@@ -359,83 +393,90 @@ class Tile(NamedTuple):
     remark: str
 
 
-def headline(report: AuditReport) -> str:
-    """Return the result in one line."""
-    suspects, noun = len(report.order), "label" if report.fitted.classes else "number"
-    if not suspects:
-        return f"No {noun} looks wrong"
-    total = count(len(report.rows))
-    return f"{count(suspects)} of {total} {noun}s look{'s' * (suspects == 1)} wrong"
-
-
 def subtitle(report: AuditReport) -> str:
-    """Return what was audited and how the suspects change the error, in two sentences."""
+    """Return what was audited and the error of the model, in two sentences."""
     rows, (plain, robust) = report.rows, report.errors
     target, columns = short(rows.roles.target, 60), len(rows.frame.columns)
     learned = f"learned from {columns:,} column{'s' * (columns > 1)}"
     classes = len(report.fitted.classes)
+    if robust is None:
+        name = name_of(report.fitted.name)
+        return (
+            f"The target is “{target}” with {classes} classes, {learned}. The model is {name}; on "
+            f"rows that it has not seen, it is wrong about {percent(plain)} of those that are kept."
+        )
     if classes:
         opening = f"The target is “{target}” with {classes} classes, {learned}."
         errs, other = f"is wrong about {percent(robust)}", f"about {percent(plain)}"
     else:
         opening = f"The target is the number “{target}”, {learned}."
         errs, other = f"is off by {number(robust)} on average", f"by {number(plain)}"
-    if not len(report.order):
+    if not report.n_dropped:
         return f"{opening} The model {errs} {'of' if classes else 'on'} held-out rows."
     return (
-        f"{opening} A model without the suspects {errs} {'of' if classes else 'on'} held-out rows "
-        f"that the audit keeps; a model that learns from all rows, {other}."
+        f"{opening} A model without the dropped rows {errs} {'of' if classes else 'on'} held-out "
+        f"rows that the audit keeps; a model that learns from all rows, {other}."
     )
 
 
 def tiles(report: AuditReport) -> list[Tile]:
     """Return the main figures."""
-    out, whole = len(report.order), len(report.rows)
-    columns = len(report.rows.frame.columns)
+    out, whole = report.n_dropped, len(report.rows)
+    columns, judgement = len(report.rows.frame.columns), report.fitted.judgement
     found = [
         Tile(count(whole), "rows audited", f"with {columns:,} column{'s' * (columns > 1)}"),
-        Tile(count(out), "suspect" + "s" * (out != 1), f"{percent(out / whole)} of all rows"),
-        _harm(report),
-        _steadiness(report),
+        Tile(count(out), "dropped row" + "s" * (out != 1), f"{percent(out / whole)} of all rows"),
     ]
+    if judgement is not None:
+        look = int((judgement.tier_ == Tier.WORTH_A_LOOK).sum())
+        more = "more " * bool(judgement.flagged_.any())
+        found += [
+            Tile(
+                count(look), f"{more}worth a look", "the model would bet 9 to 1 against the label"
+            ),
+            Tile(judgement.verdict_, "evidence of wrong labels", "none, weak, clear or strong"),
+        ]
+    found.append(_harm(report))
+    if report.linear is not None and (out or not report.fitted.classes):
+        found.append(_steadiness(report, report.linear))
     if (planted := report.planted) is not None:
-        right = planted.suspects - planted.found
+        right = planted.dropped - planted.found
         found.append(
             Tile(
                 f"{planted.found} of {planted.wrong}",
                 "labels made wrong on purpose were found",
-                f"{right} of the suspects have a right label"
+                f"{right} of the dropped rows have a right label"
                 if right
-                else "no right label is among the suspects",
+                else "no right label was dropped",
             )
         )
     return found
 
 
-def _steadiness(report: AuditReport) -> Tile:
-    shares = report.resamples.shares
-    steady, out = _often(report), len(report.order)
-    if out and _is_given(report):
-        name = f"suspects that at least half of {len(shares)} other fits drop"
+def _steadiness(report: AuditReport, linear: Variations) -> Tile:
+    shares = linear.resamples.shares
+    steady, out = _often(report, linear), report.n_dropped
+    if out and _is_fixed(report):
+        name = f"dropped rows that at least half of {len(shares)} other fits drop"
         return Tile(f"{count(steady)} of {count(out)}", name, "each to a random half of the rows")
     low, high = percent(float(shares.min())), percent(float(shares.max()))
     return Tile(
         low if low == high else f"{low} to {high}",
         f"dropped by {len(shares)} fits to random halves",
-        f"{count(steady)} of {count(out)} suspects by at least half of these fits"
+        f"{count(steady)} of {count(out)} dropped rows by at least half of these fits"
         if out
         else "the audit drops none",
     )
 
 
-def _often(report: AuditReport) -> int:
-    """Return how many suspects at least half of the other fits drop too."""
-    return int((report.resamples.dropped[report.order] >= _OFTEN).sum())
+def _often(report: AuditReport, linear: Variations) -> int:
+    """Return how many dropped rows at least half of the other fits drop too."""
+    return int((linear.resamples.dropped[report.fitted.dropped] >= _OFTEN).sum())
 
 
-def _is_given(report: AuditReport) -> bool:
-    """Tell whether the number of rows to drop was given."""
-    return bool(report.fitted.m != "auto")
+def _is_fixed(report: AuditReport) -> bool:
+    """Tell whether fits to halves of the rows drop as many as the audit, for their size."""
+    return bool(report.fitted.m != "auto" or report.fitted.classes)
 
 
 def _harm(report: AuditReport) -> Tile:
@@ -443,7 +484,9 @@ def _harm(report: AuditReport) -> Tile:
     is_share = bool(report.fitted.classes)
     write = percent if is_share else number
     name = "held-out error, plain \N{RIGHTWARDS ARROW} robust fit"
-    if not len(report.order):
+    if robust is None:
+        return Tile(percent(plain), "held-out error", "on rows that the audit keeps")
+    if not report.n_dropped:
         return Tile(write(robust), "held-out error", "both fits are the same")
     rows = min(int((~report.fitted.dropped).sum()), _MAX_VALIDATED_ROWS)
     chance = _CHANCE * np.sqrt((plain + robust) / rows)
@@ -460,8 +503,6 @@ class Estimate(NamedTuple):
     rows: str
     rate: str
     interval: str
-    bound: str | None
-    """An upper bound for any model, if known."""
     left_out: str
     bar: tuple[str, str, str, str]
     """The start and width of the interval, the estimate, and the dropped share, in percent."""
@@ -474,20 +515,21 @@ class Estimates:
     parts: list[Estimate]
     axis: str
     """The range of the bars."""
-    regime: str
 
 
 def estimates(report: AuditReport) -> Estimates | None:
-    """Return how many rows look wrong, if that was estimated."""
-    share, fitted = report.judgement.share, report.fitted
-    if share is None:
+    """Return how many rows look wrong, if there is evidence of it."""
+    fitted, judgement = report.fitted, report.fitted.judgement
+    if judgement is not None and judgement.has_evidence:
+        rates, ends = judgement.share_, judgement.share_interval_
+    elif fitted.share is not None:
+        rates = np.nan_to_num(np.atleast_1d(fitted.share.rate_))
+        ends = np.nan_to_num(np.reshape(fitted.share.interval_, (-1, 2)))
+    else:
         return None
     names = [short(name, 40) for name in fitted.classes] or ["all rows"]
     sizes = np.bincount(fitted.class_of_row)
     gone = np.bincount(fitted.class_of_row, fitted.dropped)
-    rates = np.nan_to_num(np.atleast_1d(share.rate_))
-    ends = np.nan_to_num(np.reshape(share.interval_, (-1, 2)))
-    bounds = getattr(share, "upper_bound_", [None] * len(names))
     scale = _rounded(max(ends.max(), rates.max(), (gone / sizes).max()))
     parts = [
         Estimate(
@@ -495,7 +537,6 @@ def estimates(report: AuditReport) -> Estimates | None:
             count(size),
             percent(rate),
             f"{percent(low)} to {percent(high)}",
-            None if bound is None else percent(float(bound)),
             f"{count(out)} ({percent(out / size)})",
             (
                 placed(low / scale),
@@ -504,11 +545,11 @@ def estimates(report: AuditReport) -> Estimates | None:
                 placed(out / size / scale),
             ),
         )
-        for name, size, rate, (low, high), bound, out in zip(
-            names, sizes.tolist(), rates.tolist(), ends.tolist(), bounds, gone.tolist(), strict=True
+        for name, size, rate, (low, high), out in zip(
+            names, sizes.tolist(), rates.tolist(), ends.tolist(), gone.tolist(), strict=True
         )
     ]
-    return Estimates(parts, f"0 to {100 * scale:g}%", f"{_capital(share.regime_.sentence)}.")
+    return Estimates(parts, f"0 to {100 * scale:g}%")
 
 
 def _capital(text: str) -> str:
@@ -536,18 +577,19 @@ class Repeats:
     across: list[Tick]
 
 
-def repeats(report: AuditReport) -> Repeats:
+def repeats(report: AuditReport, linear: Variations) -> Repeats:
     """Return the shares that fits to halves of the rows drop."""
-    shares = np.sort(report.resamples.shares)
-    chosen, out = len(report.order) / len(report.rows), len(report.order)
+    shares, out = np.sort(linear.resamples.shares), report.n_dropped
+    chosen = out / len(report.rows)
     opening = (
         f"The model was fitted {len(shares)} more times, each time to a random half of the rows."
     )
     closing = (
-        f" At least half of these fits drop {count(_often(report))} of the {count(out)} suspects."
+        f" At least half of these fits drop {count(_often(report, linear))} of the {count(out)} "
+        "rows that the audit drops."
     )
     closing = closing if out else ""
-    if _is_given(report):
+    if _is_fixed(report):
         text = opening + closing if out else ""  # nothing else could be dropped
         return Repeats(len(shares), text, [], 0, "", False, [])
     width = max(float(shares.max()), chosen) * 1.08 or 0.1
@@ -581,7 +623,7 @@ class Group(NamedTuple):
 
 def groups(report: AuditReport) -> list[Group]:
     """Return how many rows are dropped, by class and by group."""
-    whole = len(report.order) / len(report.rows)
+    whole = report.n_dropped / len(report.rows)
     return [_group(name, strata, whole) for name, strata in report.strata.items()]
 
 

@@ -66,7 +66,7 @@ class Argument(NamedTuple):
             return self.name
         if isinstance(self.value, list):
             return f"{self.name}=[{', '.join(map(quote, self.value))}]"
-        value = self.value if isinstance(self.value, int) else quote(self.value)
+        value = self.value if isinstance(self.value, int | float) else quote(self.value)
         return f"{self.name}={value}"
 
 
