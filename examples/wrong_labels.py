@@ -1,8 +1,8 @@
 """Train a classifier on data with wrong labels, and list the rows it dropped.
 
 There are 2000 rows in two classes. 300 rows of the positive class are labelled as negative. An
-ordinary logistic regression follows the wrong labels. `RankedRangeClassifier` estimates how many
-labels of each class are wrong, drops the rows with the largest losses, and learns from the others.
+ordinary logistic regression follows the wrong labels. `RankedRangeClassifier` judges the labels,
+drops the rows that are probably wrong, and learns from the others.
 """
 
 import numpy as np
@@ -27,14 +27,14 @@ def main() -> None:
     X_clean, y_clean, _ = make_rows(20_000, 0, seed=1)
 
     usual = LogisticRegression(C=100.0).fit(X, y)
-    robust = RankedRangeClassifier(m="auto", random_state=0).fit(X, y)
+    robust = RankedRangeClassifier(random_state=0).fit(X, y)
 
     dropped = np.flatnonzero(robust.outlier_mask_)
     n_found = np.isin(dropped, wrong).sum()
     print(f"accuracy on clean rows, logistic regression: {usual.score(X_clean, y_clean):.1%}")
     print(f"accuracy on clean rows, ranked range:        {robust.score(X_clean, y_clean):.1%}")
     print(f"dropped rows: {len(dropped)}; they contain {n_found} of {len(wrong)} wrong labels")
-    print(robust.share_.sentence)
+    print(robust.judgement_.sentence)
     print(f"{robust.status_.name}: {robust.status_.sentence}")
 
 

@@ -120,7 +120,7 @@ TREES, LEAF = 200, 2
 precision with one wrong class, 2 with symmetric noise, and save half the time."""
 
 TREES_OF_REFEREE, REFEREE_ROWS = 75, 10_000
-"""The same for a linear model that asks a forest, and the rows that it is trained on. 100 trees gain
+"""The same for a linear model that asks a forest, and the rows it is trained on. 100 trees gain
 nothing with one wrong class and 0.2 points of accuracy with symmetric noise."""
 
 FEWEST_TREES = 10
@@ -137,7 +137,7 @@ STACK_PULL, SMALLEST_IN_STACK = 2e-3, 1e-4
 member, since a forest gives zeros."""
 
 FOLDS = 5
-"""As usual. Two runs of five folds rank better by up to 3 points with boosting, at twice the cost."""
+"""As usual. Two runs rank better by up to 3 points with boosting, at twice the cost."""
 
 CATEGORY = 10
 """Rows with equal values from which on these are a category and not copies: twice the folds."""

@@ -595,4 +595,5 @@ def _spread_of_counts(
     average = mean @ weights.of_rate
     between = (mean - average[:, None]) ** 2
     inexact = (MISFIT * np.bincount(index, mass * w, K)) ** 2
-    return np.sqrt(np.maximum((within + between) @ weights.of_rate + by_chance, 0.0) + inexact)
+    variance = np.maximum((within + between) @ weights.of_rate + by_chance, 0.0) + inexact
+    return np.asarray(np.sqrt(variance))
