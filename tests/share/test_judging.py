@@ -63,7 +63,7 @@ def test_probabilities_may_be_a_list_or_of_single_precision(two):
 
 
 def test_what_is_given_is_left_as_it_is(two):
-    P, y, _ = two
+    P, y = two[0].copy(), two[1]
     P[0] = [0.0, 1.0]
     weight = np.ones(len(y))
     before = P.copy(), y.copy(), weight.copy()
