@@ -11,6 +11,7 @@ import argparse
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, log_softmax
 from sklearn.datasets import make_classification
-from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
 from threadpoolctl import threadpool_limits
@@ -151,10 +152,12 @@ def judge_shapes(y: Labels, P: Array) -> Row:
     }
 
 
-def cleanlab_with_boosting(seed: int) -> Any:
+def cleanlab_with_boosting(seed: int, *, by_default: bool = False) -> Any:
+    """Return the peer with our boosting, or with that of scikit-learn's defaults."""
     from cleanlab.classification import CleanLearning
 
-    model = make_model("boosting", seed)
+    usual = HistGradientBoostingClassifier(random_state=seed)
+    model = usual if by_default else make_model("boosting", seed)
     return CleanLearning(model, seed=seed, find_label_issues_kwargs={"n_jobs": 1})
 
 
@@ -334,7 +337,8 @@ def simulate_reviews(piece: Piece, before: Judgement) -> Iterator[Row]:
             for when, judgement in (("without", before), ("with", after)):
                 share = judgement.look_share_ - is_wrong[look].mean()
                 gap = judgement.wrong_[reviewed[low]] - is_wrong[low]
-                for what, error in (("share", share), ("mean", gap.mean())):
+                whole = judgement.look_share_ - is_wrong[is_low & is_look].mean()
+                for what, error in (("whole", whole), ("share", share), ("mean", gap.mean())):
                     errors.setdefault(f"{what} {when}", []).append(float(error))
                 errors.setdefault(f"row {when}", []).append(float(np.sqrt(np.mean(gap**2))))
         yield {
@@ -390,14 +394,14 @@ def measure_time(piece: Piece) -> Iterator[Row]:
 Runs = tuple[Callable[[], object], Callable[[], object]]
 
 
-def time_wrapper(table: str, piece: Piece) -> Runs:
+def time_wrapper(table: str, piece: Piece, *, by_default: bool = False) -> Runs:
     """Compare the wrapper and its peer with boosting, on 3,000 rows."""
     seed = piece.number
     clean, rng = draw_sample(table, seed, 3000), np.random.default_rng(seed)
     X, y, _ = spoil(*clean, JUDGED[piece.noise], pair_of(table), rng)
     return (
         lambda: TrimmedClassifier("auto", random_state=seed).fit(X, y),
-        lambda: cleanlab_with_boosting(seed).fit(X, y),
+        lambda: cleanlab_with_boosting(seed, by_default=by_default).fit(X, y),
     )
 
 
@@ -424,10 +428,12 @@ def time_line(piece: Piece) -> Runs:
 
 
 CASES: dict[str, Callable[[Piece], Runs]] = {
-    "wrapper, magic": lambda piece: time_wrapper("magic", piece),
-    "wrapper, satimage": lambda piece: time_wrapper("satimage", piece),
-    "judge, 2 classes": lambda piece: time_judge(2, piece),
-    "judge, 10 classes": lambda piece: time_judge(10, piece),
+    **{f"wrapper, {name}": partial(time_wrapper, name) for name in ("magic", "satimage")},
+    **{
+        f"wrapper, {name}, defaults": partial(time_wrapper, name, by_default=True)
+        for name in ("magic", "satimage")
+    },
+    **{f"judge, {number} classes": partial(time_judge, number) for number in (2, 10)},
     "line": time_line,
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
@@ -19,8 +19,14 @@ NOISES = {"sym15": "symmetric 15 %", "one30": "one class 30 %"}
 RULES = ("drop", "count", "weight")
 SIZES = {"mnist": "MNIST", "20news": "20 Newsgroups"}
 PEERS = {
-    "wrapper, magic": ('TrimmedClassifier("auto"), magic, 3,000 rows', "CleanLearning", 0.5),
-    "wrapper, satimage": ('TrimmedClassifier("auto"), satimage, 3,000 rows', "CleanLearning", 0.5),
+    **{
+        f"wrapper, {name}{defaults}": (f'TrimmedClassifier("auto"), {name}, 3,000 rows', peer, 0.5)
+        for name in ("magic", "satimage")
+        for defaults, peer in (
+            ("", "CleanLearning(boosting, 60 x 15 leaves)"),
+            (", defaults", "CleanLearning(boosting, scikit-learn's defaults)"),
+        )
+    },
     "judge, 2 classes": ("judge_labels, 50,000 rows, 2 classes", "LogisticRegression", 1),
     "judge, 10 classes": ("judge_labels, 50,000 rows, 10 classes", "LogisticRegression", 2),
     "line": ("RankedRangeClassifier(), 1,000 x 20", "ExtraTrees(200)", 0.7),
@@ -66,7 +72,9 @@ def mean(rows: Iterable[Row], number: Number) -> float:
 def lead(ours: dict[str, float], theirs: dict[str, float]) -> str:
     """Return the mean difference over tables, its standard error, and where it is positive."""
     gaps = np.array([ours[data] - theirs[data] for data in ours])
-    error = gaps.std(ddof=1) / np.sqrt(len(gaps)) if len(gaps) > 1 else np.nan
+    if len(gaps) == 1:
+        return f"{gaps[0]:+.1f}"
+    error = gaps.std(ddof=1) / np.sqrt(len(gaps))
     return f"{gaps.mean():+.1f} ± {error:.1f} ({(gaps > 0).sum()} of {len(gaps)})"
 
 
@@ -333,9 +341,9 @@ def draw_rare(rows: Sequence[Row]) -> Iterator[str]:
             own = ", ".join(f"{row['models'][0][1]:.0f}" for row in found)
             yield line(label, name, evidence, own, *lists[:3], f"{lists[3]}; {lists[4]}")
     yield ""
-    doubted = [row["sentence"] for row in rows if row["method"] == "boosting"]
-    for sentence in dict.fromkeys(text.split(". ")[0] for text in doubted):
-        yield f"Boosting: {sentence}."
+    doubted = [row["sentence"] for row in select(rows, noise="none", method="boosting")]
+    for sentence, times in Counter(text.partition(". ")[0] for text in doubted).items():
+        yield f"Boosting on clean labels, {times} of {len(doubted)}: “{sentence}.”"
     yield ""
 
 
@@ -377,8 +385,8 @@ def draw_verified(rows: Sequence[Row]) -> Iterator[str]:
     yield ""
     yield from header(
         "Twenty reviews passed as known: r.m.s. error without and with them, on the other rows",
-        *("set", "drawn from", "share wrong, worth a look", "error of that share"),
-        *("of the mean posterior up to 1/2", "of each posterior"),
+        *("set", "drawn from (rows)", "share wrong, worth a look", "error of that share"),
+        *("of the share on other rows", "of their mean posterior up to 1/2", "of each posterior"),
     )
     for row in rows:
         if row["method"].startswith("reviews, "):
@@ -388,7 +396,7 @@ def draw_verified(rows: Sequence[Row]) -> Iterator[str]:
                 f"{row['share']:.2f}",
                 *(
                     f"{row[f'{what} without']:.3f}, {row[f'{what} with']:.3f}"
-                    for what in ("share", "mean", "row")
+                    for what in ("whole", "share", "mean", "row")
                 ),
             )
     yield ""
