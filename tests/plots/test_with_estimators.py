@@ -126,7 +126,7 @@ def test_weights_are_mass_and_rows_without_any_are_not_drawn(rows):
 
 def test_a_pipeline_is_looked_through(rows):
     X, y = rows
-    pipeline = make_pipeline(StandardScaler(), RankedRangeClassifier(random_state=0)).fit(X, y)
+    pipeline = make_pipeline(StandardScaler(), RankedRangeClassifier(m=0.1, random_state=0)).fit(X, y)
     mask = pipeline[-1].outlier_mask_
     boundary = DecisionBoundaryDisplay.from_estimator(pipeline, X, y, resolution=20)
     assert_array_equal(boundary.left_out_.get_offsets(), X[mask])
@@ -189,3 +189,14 @@ def test_the_curve_of_a_search_is_the_lowest_error_of_its_results(rows):
     assert RankedLossDisplay.from_estimator(search, *rows).is_fit
     boundary = DecisionBoundaryDisplay.from_estimator(search, *rows, resolution=20)
     assert len(boundary.left_out_.get_offsets()) == search.best_estimator_.outlier_mask_.sum()
+
+
+def test_rows_dropped_by_a_judgement_have_no_rank_to_draw():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    y = (X @ [3.0, -2.0, 1.0] > 0).astype(int)
+    y[:60] = 1 - y[:60]
+    model = RankedRangeClassifier(random_state=0).fit(X, y)
+    assert model.outlier_mask_.any()
+    with pytest.raises(ValueError, match="LabelCurveDisplay"):
+        RankedLossDisplay.from_estimator(model, X, y)

@@ -99,10 +99,10 @@ class TrimmedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     --------
     >>> from sklearn.datasets import make_moons
     >>> from sklearn.ensemble import HistGradientBoostingClassifier
-    >>> X, y = make_moons(600, noise=0.2, random_state=0)
-    >>> y[:60] = 1 - y[:60]
+    >>> X, y = make_moons(1000, noise=0.15, random_state=0)
+    >>> y[:100] = 1 - y[:100]
     >>> model = TrimmedClassifier(HistGradientBoostingClassifier(), random_state=0).fit(X, y)
-    >>> model.judgement_.verdict_, bool(model.outlier_mask_[:60].mean() > 0.8)
+    >>> model.judgement_.verdict_, bool(model.outlier_mask_[:100].mean() > 0.9)
     ('strong', True)
     """
 

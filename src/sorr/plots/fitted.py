@@ -98,6 +98,12 @@ class RowLosses(NamedTuple):
     def ends(self, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ranks m and k of each group; of new rows, how many would be dropped, and all."""
         if self.is_fit:
+            if hasattr(self.model, "judgement_") and self.left_out.any():
+                raise ValueError(
+                    "this fit dropped rows by its judgement of their labels, not by the rank of "
+                    "their loss; draw LabelCurveDisplay.from_judgement(model.judgement_), or fit "
+                    "with m as a share or count"
+                )
             return np.asarray(self.model.m_, float), np.asarray(self.model.k_, float)
         group = np.zeros(len(mass), np.intp) if self.group is None else self.group
         n_groups = len(self.model.m_)

@@ -76,7 +76,7 @@ def judge_labels(
     >>> y = np.where(rng.random(1000) < p, "yes", "no")
     >>> y[:50] = np.where(y[:50] == "yes", "no", "yes")
     >>> judgement = judge_labels(np.column_stack([1 - p, p]), y)
-    >>> judgement.verdict_, bool(judgement.flagged_[:50].mean() > 0.7)
+    >>> judgement.verdict_, bool(judgement.flagged_[:50].mean() > 0.5)
     ('strong', True)
     """
     labels = as_vector("y", _as_array(y))
