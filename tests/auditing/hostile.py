@@ -55,7 +55,9 @@ def quickly(audit, *arguments, **options):
         return audit(*arguments, **options)
 
 
-def hostile_report():
+def hostile_report(model="linear"):
     frame, numbers = hostile(), np.arange(200)
     table = Table(frame, numbers, numbers + 2, len(frame), (), '"<i>evil</i>.csv')
-    return quickly(audit_table, table, "target</script>", id_column="id", group=[TURNED])
+    return quickly(
+        audit_table, table, "target</script>", model=model, id_column="id", group=[TURNED]
+    )

@@ -43,3 +43,13 @@ def line(n=200, seed=0, off=6):
     price = 3.0 * size + 20.0 * rooms + rng.normal(0, 5, n)
     price[:off] += 200.0
     return pd.DataFrame({"size": size, "rooms": rooms, "price": price})
+
+
+def clear(n=240, seed=0, flipped=20):
+    """Return two classes far apart, with the first few labels wrong: any model sees that."""
+    rng = np.random.default_rng(seed)
+    size, colour = rng.normal(size=n), rng.choice(["red", "blue"], n)
+    size += 2 * np.sign(size)
+    y = np.where(size > 0, "large", "small")
+    y[:flipped] = np.where(y[:flipped] == "large", "small", "large")
+    return pd.DataFrame({"size": size, "colour": colour, "noise": rng.normal(size=n), "y": y})

@@ -1,4 +1,4 @@
-from dataclasses import replace
+import re
 
 import pytest
 
@@ -10,58 +10,58 @@ from sorr.auditing.findings import (
     Stratum,
     Suggestions,
     contributions,
-    judge,
+    rank_rows,
     reasons,
     shares_by,
     suggestions,
     unevenness,
 )
 from sorr.auditing.fit import fit_rows
-from tests.auditing.tables import line, mixed, rows, three_classes
+from tests.auditing.tables import clear, line, mixed, rows, three_classes
 
 
-def test_rows_left_out_come_first_and_ranks_are_those_of_the_scores():
-    fitted = fit_rows(rows(mixed(n=600, flipped=50)), m="auto")
-    found = judge(fitted, 0, 1)
-    assert sorted(found.rank) == list(range(1, 601))
-    out = fitted.dropped
-    assert found.rank[out].max() < found.rank[~out].min()
-    for part in (out, ~out):
-        assert (np.diff(found.score[part][np.argsort(found.rank[part])]) <= 0).all()
-    np.testing.assert_array_equal(found.score, fitted.share.score_)
+@pytest.fixture(scope="module")
+def flagged():
+    return fit_rows(rows(clear()), model="forest")
 
 
-def test_where_the_number_is_given_losses_rank_the_rows():
-    fitted = fit_rows(rows(mixed()), m=0.05)
-    found = judge(fitted, 0, 1)
-    np.testing.assert_array_equal(found.score, fitted.model.losses_)
-    assert found.share is not None  # of classes it is estimated all the same
-    assert judge(fit_rows(rows(line(), "price"), m=0.05), 0, 1).share is None
+@pytest.fixture(scope="module")
+def given():
+    return fit_rows(rows(mixed()), model="linear", m=8)
 
 
-def test_of_two_classes_the_other_one_is_suggested():
-    fitted = fit_rows(rows(mixed()), m=0.05)
+def test_rows_are_ranked_as_the_judge_does_and_flagged_ones_come_first(flagged):
+    found, judgement = rank_rows(flagged), flagged.judgement
+    np.testing.assert_array_equal(np.argsort(found.rank), judgement.order_)
+    np.testing.assert_array_equal(found.tier, judgement.tier_)
+    np.testing.assert_array_equal(found.probability, judgement.wrong_)
+    assert found.rank[flagged.dropped].max() < found.rank[~flagged.dropped].min()
+    assert not found.far.any()
+
+
+def test_where_the_number_is_given_losses_rank_what_is_dropped(given):
+    found, out = rank_rows(given), np.flatnonzero(given.dropped)
+    first = np.argsort(found.rank)[:8]
+    assert set(first) == set(out)
+    assert (np.diff(given.losses[first]) <= 0).all()
+    np.testing.assert_array_equal(found.probability, given.judgement.wrong_)
+    numbers = rank_rows(fit_rows(rows(line(), "price"), m=0.05))
+    assert np.isnan(numbers.probability).all()
+    assert not numbers.tier.any()
+
+
+def test_the_most_likely_other_class_is_suggested(flagged):
     chosen = np.arange(20)
-    suggested, sure, own = suggestions(fitted, judge(fitted, 0, 1), chosen)
-    assert (suggested != fitted.rows.y[chosen]).all()
-    p = fitted.model.predict_proba(fitted.X[chosen])
-    np.testing.assert_allclose(sure, p[np.arange(20), 1 - fitted.class_of_row[chosen]])
-    np.testing.assert_allclose(own, 1 - sure)
-
-
-def test_of_many_classes_never_the_given_one_is_suggested():
-    fitted = fit_rows(rows(three_classes()), m=0.05)
-    chosen = np.flatnonzero(fitted.dropped)
-    suggested, _, _ = suggestions(fitted, judge(fitted, 0, 1), chosen)
-    assert (suggested != fitted.rows.y[chosen]).all()
-    predicted = fitted.prediction[chosen]
-    is_wrong = predicted != fitted.rows.y[chosen]
-    np.testing.assert_array_equal(suggested[is_wrong], predicted[is_wrong])
+    suggested, sure, own = suggestions(flagged, chosen)
+    assert (suggested != flagged.rows.y[chosen]).all()
+    np.testing.assert_array_equal(sure, flagged.judgement.suggested_probability_[chosen])
+    np.testing.assert_array_equal(own, flagged.judgement.given_probability_[chosen])
+    assert len(suggestions(flagged, np.array([], dtype=int)).labels) == 0
 
 
 def test_of_numbers_the_prediction_is_suggested():
     fitted = fit_rows(rows(line(), "price"), m=6)
-    suggested, off, _ = suggestions(fitted, judge(fitted, 0, 1), np.arange(6))
+    suggested, off, _ = suggestions(fitted, np.arange(6))
     np.testing.assert_allclose(suggested, fitted.prediction[:6])
     np.testing.assert_allclose(off, 40.0, rtol=0.3)  # 200 above, and errors of 5
 
@@ -94,22 +94,10 @@ def test_groups_that_do_not_differ_by_much_are_not_warned_about(strata):
     assert unevenness("group", strata) is None
 
 
-def test_the_class_that_others_are_mistaken_for_is_suggested():
-    fitted = fit_rows(rows(three_classes()), m=0.05)
-    judgement = judge(fitted, 0, 1)
-    chosen = np.flatnonzero(fitted.rows.y == "c")
-    for source in (0, 1):  # labels c are those of one class alone, says the estimate
-        flips = np.eye(3)
-        flips[source, 2], flips[source, source] = 0.3, 0.7
-        share = replace(judgement.share, flip_rate_=flips)
-        found = suggestions(fitted, replace(judgement, share=share), chosen)
-        assert set(found.labels) == {"ab"[source]}
-
-
 @pytest.mark.parametrize("kind", ["two", "three", "numbers"])
 def test_what_the_columns_say_adds_up_to_the_difference_of_the_predictions(kind):
     frame = {"two": mixed, "three": three_classes, "numbers": line}[kind]()
-    fitted = fit_rows(rows(frame, frame.columns[-1]), m=0.05)
+    fitted = fit_rows(rows(frame, frame.columns[-1]), model="linear", m=0.05)
     chosen, model, X = np.arange(0, 40, 3), fitted.model, fitted.X
     if kind == "numbers":
         towards = np.where(np.arange(len(chosen)) % 2, 1.0, -1.0)
@@ -133,31 +121,45 @@ def test_categories_of_many_columns_are_sparse_and_add_up_alike():
     for i in range(8):
         frame[f"c{i}"] = np.array([f"v{j % (5 + i)}" for j in range(len(frame))])
     columns = [*[name for name in frame.columns if name != "y"], "y"]
-    fitted = fit_rows(rows(frame[columns]), m=0.05)
+    fitted = fit_rows(rows(frame[columns]), model="forest")
     assert hasattr(fitted.X, "toarray")
     _, amounts = contributions(fitted, np.arange(5), np.repeat("yes", 5))
-    raw = fitted.X @ fitted.model.coef_[0]
+    raw = fitted.X @ fitted.line.coef_[0]
     np.testing.assert_allclose(amounts.sum(axis=1), raw[:5] - raw[~fitted.dropped].mean())
 
 
 def sentences(frame, target, m):
-    fitted = fit_rows(rows(frame, target), m=m)
+    fitted = fit_rows(rows(frame, target), model="linear", m=m)
     chosen = np.flatnonzero(fitted.dropped)
-    judgement = judge(fitted, 0, 1)
-    found = suggestions(fitted, judgement, chosen)
-    return chosen, reasons(fitted, chosen, found, judgement.far[chosen])
+    found = suggestions(fitted, chosen)
+    return chosen, reasons(fitted, chosen, found, rank_rows(fitted).far[chosen])
 
 
-def test_a_reason_names_the_columns_that_argue_against_the_label():
-    frame = mixed()
-    chosen, texts = sentences(frame, "y", 8)
+def test_a_reason_names_the_models_and_the_columns_that_argue_against_the_label(given):
+    frame, chosen = mixed(), np.flatnonzero(given.dropped)
+    texts = reasons(given, chosen, suggestions(given, chosen), np.zeros(8, dtype=bool))
     for row, text in zip(chosen, texts, strict=True):
-        given, other = frame["y"][row], {"yes": "no", "no": "yes"}[frame["y"][row]]
-        assert text.startswith(f"The model predicts {other} (")
-        assert f"), not {given}, because of " in text
+        label, other = frame["y"][row], {"yes": "no", "no": "yes"}[frame["y"][row]]
+        assert text.startswith(f"A linear model prefers {other} because of ")
+        assert re.search(rf"\. A linear model (and .* )?gives? {label} [<\d]+% and {other} ", text)
         assert "noise" not in text
     assert any(f"town = {frame['town'][chosen[0]]}" in text for text in texts)
     assert any("(usually " in text for text in texts)
+
+
+def test_a_reason_of_a_forest_is_that_of_a_line_only_if_the_line_agrees(flagged):
+    chosen = np.flatnonzero(flagged.dropped)
+    found = suggestions(flagged, chosen)
+    texts = reasons(flagged, chosen, found, np.zeros(len(chosen), dtype=bool))
+    p = flagged.line.predict_proba(flagged.X[chosen])
+    assert (p[np.arange(len(chosen)), flagged.class_of_row[chosen]] < 0.5).all()
+    for text in texts:
+        assert re.match(r"A linear model prefers \w+ because of size = .*\. A forest ", text)
+    unlikely = np.flatnonzero(~flagged.dropped)[:3]  # there the line agrees with the label
+    texts = reasons(flagged, unlikely, suggestions(flagged, unlikely), np.zeros(3, dtype=bool))
+    for text in texts:
+        assert text.startswith("A forest ")
+        assert text.endswith("; no single column explains it.")
 
 
 def test_a_reason_of_a_number_says_what_was_expected_and_how_far_off_it_is():
@@ -177,22 +179,13 @@ def test_a_value_that_is_missing_is_called_so():
     assert any("age (missing)" in text for text in texts)
 
 
-def test_a_reason_says_what_the_model_predicts_and_how_sure_it_is():
-    fitted = fit_rows(rows(mixed()), m=8)
-    given, chosen = fitted.rows.y[:3], np.arange(3)
-    other, sure = np.where(given == "yes", "no", "yes"), np.array([0.998, 0.6, 0.07])
-    found = Suggestions(other, sure, 1 - sure)
-    texts = reasons(fitted, chosen, found, np.array([False, True, False]))
-    assert texts[0].startswith(f"The model predicts {other[0]} (>99%), not {given[0]}, because of")
-    assert texts[1].startswith(
-        f"This row is far from all others. The model predicts {other[1]} (60%)"
-    )
-    assert texts[2].startswith(
-        f"The model predicts {given[2]} as well (93%); evidence for {other[2]}: "
-    )
-    unsure = Suggestions(other[:1], np.array([0.4]), np.array([0.3]))  # of three classes or more
-    (text,) = reasons(fitted, chosen[:1], unsure, np.array([False]))
-    assert text.startswith(f"The model predicts {other[0]} (40%), not {given[0]}, because of")
+def test_a_reason_says_how_sure_the_models_are(given):
+    label, chosen = given.rows.y[:2], np.arange(2)
+    other, sure = np.where(label == "yes", "no", "yes"), np.array([0.998, 0.6])
+    texts = reasons(given, chosen, Suggestions(other, sure, 1 - sure), np.array([False, True]))
+    assert texts[0].endswith(f"{label[0]} <1% and {other[0]} >99%.")
+    assert texts[1].startswith("This row is far from all others. A linear model ")
+    assert f"{label[1]} 40% and {other[1]} 60%" in texts[1]
 
 
 def test_where_most_rows_fit_exactly_errors_are_not_counted_in_typical_ones():
@@ -202,4 +195,4 @@ def test_where_most_rows_fit_exactly_errors_are_not_counted_in_typical_ones():
     assert all("most rows fit exactly" in text for text in texts)
     fitted = fit_rows(rows(frame, "price"), m=10)
     chosen = np.arange(50, 60)  # which are predicted without any error
-    assert np.isinf(suggestions(fitted, judge(fitted, 0, 1), chosen).sure).all()
+    assert np.isinf(suggestions(fitted, chosen).sure).all()

@@ -6,7 +6,6 @@ import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +15,8 @@ from hypothesis import strategies as st
 from sorr.auditing import audit_example, audit_table
 from sorr.auditing.page import figures, page, render, sections
 from sorr.auditing.page.figures import FRAME, round_steps, svg_path
-from sorr.auditing.page.words import seen, short
+from sorr.auditing.page.words import percent, seen, short
+from sorr.auditing.table import format_probability
 from tests.auditing import hostile
 from tests.auditing.hostile import FLIPPED, hostile_report, pd, quickly
 from tests.auditing.tables import line, table, three_classes
@@ -60,7 +60,7 @@ def moves(text):
 
 @pytest.fixture(scope="module")
 def robots():
-    return quickly(audit_example)
+    return quickly(audit_example, model="linear")
 
 
 @pytest.fixture(scope="module")
@@ -68,14 +68,20 @@ def robots_page(robots):
     return page(robots)
 
 
-@pytest.fixture(scope="module")
-def evil():
-    return hostile_report()
+@pytest.fixture(scope="module", params=["linear", "forest"])
+def evil(request):
+    return hostile_report(request.param)
 
 
 @pytest.fixture(scope="module")
 def evil_page(evil):
     return page(evil)
+
+
+@pytest.fixture(scope="module")
+def grove():
+    """Return an audit by a forest, whose page has no slider."""
+    return audit_example(model="forest")
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +91,7 @@ def prices():
 
 @pytest.fixture(scope="module")
 def letters():
-    return quickly(audit_table, table(three_classes()), "y", m=0.04)
+    return quickly(audit_table, table(three_classes()), "y", model="linear", m=0.04)
 
 
 @pytest.mark.digits
@@ -135,7 +141,7 @@ def test_what_a_table_says_stays_text(evil, evil_page):
 def test_what_the_script_reads_holds_no_markup(evil_page):
     data = re.search(r'id="moves">(.*?)</script>', evil_page)[1]
     assert not set(data) & set("<>&\u2028\u2029")
-    assert moves(evil_page)["stages"]
+    assert moves(evil_page)["rows"]
 
 
 @given(st.text())
@@ -167,10 +173,13 @@ def test_any_text_can_be_written_and_has_no_direction_of_its_own(text):
 
 def test_the_table_lists_the_suspects_first(evil):
     table = sections.listing(evil)
-    out = [it for it in table.rows if it.is_out]
+    out = [it for it in table.rows if it.is_listed]
     assert [it.row for it in out] == evil.suspects["row"].tolist()
     assert table.rows[: len(out)] == out
-    assert [it.key for it in table.columns[:5]] == ["rank", "state", "row", "line", "id"]
+    assert [it.tier for it in out] == evil.suspects["tier"].astype(str).tolist()
+    keys = [it.key for it in table.columns if it.key != "state"]
+    assert keys[:4] == ["rank", "tier", "row", "line"]
+    assert ("loss" in keys) == ("often" in keys) == evil.fitted.is_linear
     values = dict(out[0].values)
     assert len(values) == 3
     assert values[hostile.COLUMN] == f"{evil.rows.frame[hostile.COLUMN][out[0].row]:.7g}"
@@ -178,18 +187,21 @@ def test_the_table_lists_the_suspects_first(evil):
 
 def test_rows_know_at_which_positions_they_are_left_out(robots):
     for row in sections.listing(robots).rows:
-        left_out = [bool(it.dropped[row.row]) for it in robots.sweep.points]
+        sweep = robots.linear.sweep
+        left_out = [bool(it.dropped[row.row]) for it in sweep.points]
         assert [letter == "1" for letter in row.at] == left_out
-        assert row.is_out == left_out[robots.sweep.chosen]
+        assert row.is_out == left_out[sweep.chosen]
 
 
 def test_rows_that_only_other_positions_leave_out_are_there_and_hidden(robots_page, robots):
     outline = Outline(robots_page)
     states = [it for it in outline.of("tr") if "data-state" in it]
     assert sum("hidden" not in it for it in states) == len(robots.order)
-    assert all(("hidden" in it) == (it["data-state"] == "kept") for it in states)
+    assert all(("hidden" in it) != ("data-listed" in it) for it in states)
+    assert sum(it["data-state"] == "out" for it in states) == robots.n_dropped
     assert len(states) == len(moves(robots_page)["rows"])
-    ever = np.any([it.dropped for it in robots.sweep.points], axis=0)
+    ever = np.any([it.dropped for it in robots.linear.sweep.points], axis=0)
+    ever[robots.order] = True
     assert len(states) == ever.sum()
 
 
@@ -198,42 +210,43 @@ def test_a_long_table_is_cut_and_says_so(robots, monkeypatch):
     monkeypatch.setattr(sections, "_MAX_ROWS", most)
     table = sections.listing(robots)
     assert len(table.rows) == most
-    assert sum(it.is_out for it in table.rows) == len(robots.order)
+    assert sum(it.is_listed for it in table.rows) == len(robots.order)
     assert "that only other positions of the slider drop" in table.is_short
     assert "suspects.csv" not in table.is_short
     monkeypatch.setattr(sections, "_MAX_ROWS", 8)
     monkeypatch.setattr(sections, "_MIN_ROWS", 8)
     table = sections.listing(robots)
-    assert [it.rank for it in table.rows if it.is_out] == [1, 2, 3, 4, 5, 6]
+    assert [it.rank for it in table.rows if it.is_listed] == [1, 2, 3, 4, 5, 6]
     assert len(table.rows) == 8  # the slider has something to move as well
     assert "suspects.csv has all" in table.is_short
     assert table.is_short in page(robots)
 
 
 def test_what_is_drawn_at_first_is_the_choice_of_the_audit(robots, robots_page):
-    data = moves(robots_page)
-    assert data["chosen"] == robots.sweep.chosen
-    assert len(data["stages"]) == len(robots.sweep.points)
+    data, sweep = moves(robots_page), robots.linear.sweep
+    assert data["chosen"] == sweep.chosen
+    assert len(data["stages"]) == len(sweep.points)
     drawn = [it["d"] for it in Outline(robots_page).of("path") if "data-curve" in it]
-    assert drawn == [cut[0] for cut in data["stages"][robots.sweep.chosen]["cuts"]]
+    assert drawn == [cut[0] for cut in data["stages"][sweep.chosen]["cuts"]]
     widths = [int(it["width"]) for it in Outline(robots_page).of("rect") if "data-clip" in it]
     sizes = np.bincount(robots.fitted.groups)
-    np.testing.assert_allclose(widths, 1000 * np.sqrt(robots.fitted.model.m_ / sizes), atol=0.51)
+    np.testing.assert_allclose(widths, 1000 * np.sqrt(robots.fitted.counts / sizes), atol=0.51)
 
 
 def test_counts_of_a_position_are_those_of_its_rows(robots):
-    panels, undrawn = figures.panels(robots)
+    sweep = robots.linear.sweep
+    panels, undrawn = figures.panels(robots, sweep)
     assert undrawn == 0
-    for i, position in enumerate(robots.sweep.points):
+    for i, position in enumerate(sweep.points):
         texts = [panel.cuts[i].text for panel in panels]
         assert [int(it.split()[0]) for it in texts] == position.counts.tolist()
-    stage = figures.stages(robots)[robots.sweep.chosen]
-    assert stage.dropped == len(robots.order)
+    stage = figures.stages(sweep, True)[sweep.chosen]
+    assert stage.dropped == robots.n_dropped
 
 
 def test_of_many_classes_those_with_the_most_rows_left_out_are_drawn(letters, monkeypatch):
     monkeypatch.setattr(figures, "_MAX_PANELS", 2)
-    panels, undrawn = figures.panels(letters)
+    panels, undrawn = figures.panels(letters, letters.linear.sweep)
     assert len(panels) == 2
     assert undrawn == 1
 
@@ -283,8 +296,9 @@ def test_steps_are_round_even_and_few(low, width, most):
 def test_every_row_is_on_the_plane_and_suspects_wear_a_ring(robots):
     plane = figures.plane(robots)
     assert len(plane.dots) == len(robots.rows)
-    assert sum(it.is_out for it in plane.dots) == len(robots.order)
-    assert [it.is_out for it in plane.dots[-len(robots.order) :]] == [True] * len(robots.order)
+    out = robots.n_dropped
+    assert sum(it.is_out for it in plane.dots) == out
+    assert [it.is_out for it in plane.dots[-out:]] == [True] * out
     places = np.array([[float(it.x[:-1]), float(it.y[:-1])] for it in plane.dots])
     assert places.min() >= 0
     assert places.max() <= 100
@@ -294,12 +308,12 @@ def test_of_many_rows_each_kind_has_its_share_on_the_plane(robots, monkeypatch):
     monkeypatch.setattr(figures, "_MAX_DOTS", 200)
     plane = figures.plane(robots)
     assert len(plane.dots) == 200
-    assert sum(it.is_out for it in plane.dots) == len(robots.order)  # few: all of them
+    assert sum(it.is_out for it in plane.dots) == robots.n_dropped  # few: all of them
     assert plane.rows == len(robots.rows)
     monkeypatch.setattr(figures, "_MIN_SUSPECTS", 0)
     plane = figures.plane(robots)
     assert len(plane.dots) == 200
-    assert sum(it.is_out for it in plane.dots) == 200 * len(robots.order) // len(robots.rows)
+    assert sum(it.is_out for it in plane.dots) == 200 * robots.n_dropped // len(robots.rows)
 
 
 def test_rows_far_away_are_drawn_at_the_edge_and_said_to_be(prices):
@@ -327,20 +341,21 @@ def test_rows_that_are_alike_lie_around_each_other():
 def test_a_single_column_is_a_plane_of_one_direction():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"only": rng.normal(size=60), "y": rng.choice(["a", "b"], 60)})
-    report = quickly(audit_table, table(frame), "y", m=0)
+    report = quickly(audit_table, table(frame), "y", model="linear", m=0)
     plane = figures.plane(report)
     assert plane.spread is None
     assert len({it.y for it in plane.dots}) > 20
     text = Outline(page(report)).text
-    assert "No label looks wrong" in text
+    assert "0 of 60 rows were dropped, as asked" in text
     assert "The audit drops no row" in text
+    assert report.sentence in text
 
 
 def test_coefficients_are_those_of_the_two_fits(robots):
     both = sections.learned(robots)
     (slopes,) = both.slopes
     names = [source.label for source in robots.fitted.sources]
-    model, plain = robots.fitted.model, robots.plain
+    model, plain = robots.fitted.model, robots.linear.plain
     apart = np.abs(model.coef_ - plain.coef_).ravel()
     assert slopes.pairs[0].name == names[apart.argmax()]
     assert float(slopes.pairs[0].robust.replace("\N{MINUS SIGN}", "-")) == pytest.approx(
@@ -364,9 +379,9 @@ def test_of_many_classes_the_pairs_confused_most_are_listed(letters, monkeypatch
     assert both.matrices == []
     worst = max(
         letters.confusion(it)[~np.eye(3, dtype=bool)].max()
-        for it in (letters.plain, letters.fitted.model)
+        for it in (letters.linear.plain, letters.fitted.model)
     )
-    assert worst == max(int(both.confused[0][2]), int(both.confused[0][3]))
+    assert worst == max(map(int, both.confused[0][2]))
     assert "confused most" in page(letters)
 
 
@@ -385,37 +400,71 @@ def test_a_regression_is_told_in_its_own_words(prices):
     both = sections.learned(prices)
     assert both.matrices == both.confused == []
     assert [it.name for it in both.sizes][-1] == "all rows"
-    assert sections.listing(prices).rows[0].posterior is None
+    assert sections.listing(prices).rows[0].probability is None
     assert "No probability is shown" in text
 
 
-def test_an_estimate_for_a_regression_has_a_line_of_its_own(prices):
-    share = SimpleNamespace(
-        rate_=0.03,
-        interval_=np.array([0.01, 0.06]),
-        regime_=SimpleNamespace(sentence="some numbers are far off"),
-    )
-    judged = replace(prices, judgement=replace(prices.judgement, share=share))
-    estimates = sections.estimates(judged)
-    (part,) = estimates.parts
-    assert (part.rate, part.interval, part.bound) == ("3%", "1% to 6%", None)
-    assert estimates.regime == "Some numbers are far off."
-    assert "Some numbers are far off." in page(judged)
+def test_an_estimate_for_a_regression_has_a_line_of_its_own():
+    report = quickly(audit_table, table(line(n=200, off=12)), "price")
+    (part,) = sections.estimates(report).parts
+    low, high = report.fitted.share.interval_
+    assert part.interval == f"{percent(low)} to {percent(high)}"
+    assert "The number of wrong numbers was estimated" in page(report)
 
 
-def test_estimates_are_those_of_the_audit(robots):
-    parts = sections.estimates(robots).parts
-    share = robots.judgement.share
+def test_estimates_are_those_of_the_judge_and_need_evidence(robots):
+    parts, judgement = sections.estimates(robots).parts, robots.fitted.judgement
     assert [it.name for it in parts] == ["no", "yes"]
-    assert [it.rate for it in parts] == [f"{it:.1%}".replace(".0%", "%") for it in share.rate_]
+    assert [it.rate for it in parts] == [percent(it) for it in judgement.share_]
+    silent = replace(robots.fitted, judgement=replace(judgement, evidence_=-1.0))
+    assert sections.estimates(replace(robots, fitted=silent)) is None
 
 
-def test_the_reason_is_given_where_there_is_no_probability(robots):
-    posterior = np.full(len(robots.rows), np.nan)
-    unsure = replace(robots, judgement=replace(robots.judgement, posterior=posterior))
-    found = sections.listing(unsure)
-    assert {it.posterior for it in found.rows} == {None}
-    assert robots.judgement.share.regime_.sentence[1:] in found.posterior
+def test_the_page_says_what_the_judge_says(robots, grove):
+    for report in (robots, grove):
+        text = Outline(page(report)).text
+        assert report.sentence in text
+        assert report.headline in text
+        assert "Tiers: 3 almost surely wrong, 2 probably wrong, 1 worth a look." in text
+        rows = sections.listing(report).rows[: len(report.order)]
+        assert [it.probability for it in rows] == [
+            format_probability(it) for it in report.suspects["probability"]
+        ]
+
+
+def test_a_page_without_a_linear_model_has_none_of_its_sections(grove):
+    text = page(grove)
+    outline = Outline(text)
+    ids = {it["id"] for _, it in outline.elements if "id" in it}
+    assert not ids & {"ranked", "m", "back", "mark", "class"}
+    assert {"suspects", "learned", "plane", "sure", "whom", "reading", "filter"} <= ids
+    links = {it["href"][1:] for it in outline.of("a")}
+    assert links <= ids
+    for word in ("slider", "Plain fit", "Robust fit", "How often", "coefficient", "is linear"):
+        assert word not in outline.text
+    assert moves(text)["stages"] == []
+    (matrix,) = sections.learned(grove).matrices
+    assert sum(int(it.text) for _, cells in matrix.rows for it in cells) == 432
+    assert len(text) < 200_000
+
+
+def test_without_a_linear_model_many_classes_are_confused_in_one_column(grove, monkeypatch):
+    monkeypatch.setattr(sections, "_MAX_CLASSES", 1)
+    found = sections.learned(grove)
+    assert found.matrices == found.slopes == []
+    assert [len(counts) for _, _, counts in found.confused] == [1, 1]
+    assert "confused most" in page(grove)
+
+
+def test_a_verdict_that_is_silent_is_not_called_fine(grove):
+    judgement = replace(grove.fitted.judgement, evidence_=-1.0)
+    fitted = replace(grove.fitted, judgement=judgement, dropped=np.zeros(432, dtype=bool))
+    report = replace(grove, fitted=fitted, is_wrong=None)
+    text = Outline(page(report)).text
+    assert "No sign of labels wrong at random" in text
+    assert "no evidence does not mean that all labels are right" in text
+    assert "probably wrong</h1>" not in page(report)
+    assert [it.value for it in sections.tiles(report)][1] == "0"
 
 
 def test_warnings_come_first_and_again_where_they_belong(evil):
@@ -424,7 +473,7 @@ def test_warnings_come_first_and_again_where_they_belong(evil):
     warned.__dict__["warnings"] = (uneven,)
     text = page(warned)
     assert text.count("90% of the rows with city &lt;Ys&gt; are dropped") == 2
-    assert text.index("90% of the rows") < text.index("The ranked losses")
+    assert text.index("90% of the rows") < text.index("Contents")
 
 
 def test_the_example_says_how_many_planted_labels_were_found(robots):
@@ -435,17 +484,17 @@ def test_the_example_says_how_many_planted_labels_were_found(robots):
 
 
 def test_a_difference_that_may_be_chance_is_called_so(robots):
-    first, *others = robots.sweep.points
-    by_far = replace(robots.sweep, points=(replace(first, kept_error=0.4), *others))
-    assert "chance" in sections.tiles(robots)[2].remark
-    assert "chance" not in sections.tiles(replace(robots, sweep=by_far))[2].remark
+    first, *others = robots.linear.sweep.points
+    by_far = replace(robots.linear.sweep, points=(replace(first, kept_error=0.4), *others))
+    assert "chance" in sections.tiles(robots)[4].remark
+    changed = replace(robots, linear=replace(robots.linear, sweep=by_far))
+    assert "chance" not in sections.tiles(changed)[4].remark
 
 
-@pytest.mark.parametrize("name", ["robots_page", "evil_page"])
-def test_figures_tables_and_fields_have_names(name, request):
-    outline = Outline(request.getfixturevalue(name))
+def test_figures_tables_and_fields_have_names(evil, evil_page):
+    outline = Outline(evil_page)
     figures = [it for it in outline.of("svg") if it.get("role") == "img"]
-    assert len(figures) >= 5
+    assert len(figures) == (4 if evil.fitted.is_linear else 1)
     assert all(len(it["aria-label"]) > 20 for it in figures)
     assert len(outline.of("caption")) == len(outline.of("table"))
     assert all("scope" in it for it in outline.of("th"))
@@ -462,8 +511,8 @@ def test_figures_tables_and_fields_have_names(name, request):
 
 
 def test_suspects_of_the_hostile_table_are_the_wrong_labels(evil):
-    assert set(evil.order) <= set(range(FLIPPED))
-    assert len(evil.order) >= FLIPPED / 2
+    assert set(np.flatnonzero(evil.fitted.dropped)) <= set(range(FLIPPED))
+    assert evil.n_dropped >= FLIPPED / 2
 
 
 def test_without_jinja_the_page_says_how_to_get_it(robots, monkeypatch):

@@ -114,7 +114,7 @@ def test_a_foreign_script_would_be_refused(browser):
 
 def test_keys_move_the_slider_and_all_that_hangs_on_it(browser, report):
     before = browser.run(POSITION)
-    assert before["rings"] == len(report.order)
+    assert before["rings"] == report.n_dropped
     assert len(browser.run(SHOWN)) == len(report.order)
     assert browser.run("document.getElementById('back').disabled")
     browser.run("document.getElementById('m').focus()")
@@ -122,7 +122,8 @@ def test_keys_move_the_slider_and_all_that_hangs_on_it(browser, report):
     after = browser.run(POSITION)
     errors = before.pop("height"), after.pop("height")
     assert {key for key in before if before[key] == after[key]} == set()
-    position, chosen = (report.sweep.points[report.sweep.chosen + i] for i in (3, 0))
+    sweep = report.linear.sweep
+    position, chosen = (sweep.points[sweep.chosen + i] for i in (3, 0))
     assert (errors[0] == errors[1]) == (position.kept_error == chosen.kept_error)
     assert after["rings"] == position.dropped.sum()
     assert after["rows"] == f"{position.dropped.sum()} rows"
@@ -153,12 +154,14 @@ def test_filters_show_what_changes_and_what_is_left_out(browser, report):
         )
         return int(re.search(r"of ([\d,]+) rows shown", browser.run(POSITION)["status"])[1])
 
-    last = report.sweep.points[-1].dropped
+    points, tier = report.linear.sweep.points, report.ranking.tier
+    last, listed = points[-1].dropped, report.fitted.dropped | (tier > 0)
     assert filtered("here") == last.sum()
+    assert filtered("look") == (tier == 1).sum()
     assert filtered("changes") == (last != report.fitted.dropped).sum()
-    assert filtered("either") == (last | report.fitted.dropped).sum()
-    ever = sum(it.dropped for it in report.sweep.points) > 0
-    assert filtered("all") == ever.sum()
+    assert filtered("listed") == (last | listed).sum()
+    ever = sum(it.dropped for it in points) > 0
+    assert filtered("all") == (ever | listed).sum()
 
 
 def test_more_rows_are_shown_on_demand(browser, report):
@@ -166,7 +169,7 @@ def test_more_rows_are_shown_on_demand(browser, report):
     browser.press("End")
     few = len(browser.run(SHOWN))
     assert few == 25
-    assert report.sweep.points[-1].dropped.sum() > 35
+    assert report.linear.sweep.points[-1].dropped.sum() > 35
     browser.click("#more")
     assert len(browser.run(SHOWN)) > few
     assert browser.run("document.activeElement.tagName") == "SUMMARY"
@@ -176,7 +179,7 @@ def test_headings_sort_by_click_and_by_key(browser, report):
     ranks = browser.run(SHOWN)
     assert ranks == [str(i + 1) for i in range(len(report.order))]
     browser.click("th[data-key=loss] button")
-    losses = dict(zip(report.suspects["rank"].astype(str), report.suspects["loss"], strict=True))
+    losses = dict(zip(ranks, report.suspects["loss"], strict=True))
     down = browser.run(SHOWN)
     assert [losses[it] for it in down] == sorted(losses.values(), reverse=True)
     sorts = """[...document.querySelectorAll("th[aria-sort]")]
@@ -188,9 +191,10 @@ def test_headings_sort_by_click_and_by_key(browser, report):
     browser.run("document.querySelector('th[data-key=row] button').focus()")
     browser.press(" ")
     assert browser.run(sorts) == [["row", "ascending"]]
-    rows = dict(zip(report.suspects["rank"].astype(str), report.suspects["row"], strict=True))
+    rows = dict(zip(ranks, report.suspects["row"], strict=True))
     assert [rows[it] for it in browser.run(SHOWN)] == sorted(rows.values())
-    for key in ("state", "line", "id", "given", "suggested", "posterior", "often", "reason"):
+    keys = ("tier", "state", "line", "id", "given", "suggested", "probability", "often", "reason")
+    for key in keys:
         browser.click(f"th[data-key={key}] button")
         assert len(browser.run(SHOWN)) == len(report.order)
         assert browser.run(sorts)[0][0] == key
@@ -300,5 +304,43 @@ def test_without_its_script_the_page_shows_the_choice_of_the_audit(browser, addr
     browser.load(address, scripts=False)
     assert not browser.run("document.documentElement.classList.contains('js')")
     assert len(browser.run(SHOWN)) == len(report.order)
-    assert browser.run("document.querySelectorAll('.dot.out').length") == len(report.order)
+    assert browser.run("document.querySelectorAll('.dot.out').length") == report.n_dropped
     assert browser.run("document.querySelector('.dial').getClientRects().length") == 0
+
+
+@pytest.fixture(scope="module")
+def forest():
+    return hostile_report("forest")
+
+
+@pytest.fixture
+def grove(_browser, forest, tmp_path):
+    """Return a browser that shows the page of a forest, which has no slider."""
+    path = tmp_path / "forest.html"
+    path.write_text(page(forest), encoding="utf-8")
+    _browser.resize(1280)
+    _browser.prefer(colour="light", motion="reduce")
+    _browser.load(path.as_uri())
+    return _browser
+
+
+def test_a_page_without_a_slider_works_as_well(grove, forest):
+    assert grove.trouble == []
+    assert grove.run("document.documentElement.classList.contains('js')")
+    assert grove.run("document.getElementById('m')") is None
+    shown = grove.run(SHOWN)
+    assert shown == [str(i + 1) for i in range(len(forest.order))]
+    status = "document.getElementById('shown').textContent"
+    assert grove.run(status) == f"{len(shown)} of {len(shown)} rows shown."
+    grove.click("th[data-key=row] button")
+    assert grove.run(SHOWN) != shown
+    grove.click("#dots g.dot.out use")
+    assert re.match(r"Row \d+: ", grove.run("document.getElementById('pointed').textContent"))
+    grove.run("document.getElementById('search').focus()")
+    grove.type(forest.suspects.loc[1, "id"].upper())
+    assert grove.run(SHOWN) == ["2"]
+    grove.resize(375, 812, mobile=True)
+    assert grove.run("document.documentElement.scrollWidth") <= 375
+    assert min(grove.run(CONTRASTS).values()) >= 4.5
+    assert grove.run("window.__pwned") is None
+    assert grove.trouble == []

@@ -12,17 +12,22 @@ pytest.importorskip("skops", reason="models are stored by it")
 
 import numpy as np
 import skops.io
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from sorr import RankedRangeClassifier, RankedRangeRegressor
 from sorr.auditing import ModelError, dump_model, fit_table, load_model, read_table, storage
 from sorr.auditing.storage import pack, read_model, unpack
+from sorr.auditing.trees import _round_down
 from sorr.losses import Huber
+from sorr.share import make_model
 
 
 class Stranger(TransformerMixin, BaseEstimator):
@@ -33,6 +38,10 @@ class Stranger(TransformerMixin, BaseEstimator):
 
     def transform(self, X):
         return X
+
+
+def fitted_tree():
+    return DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])
 
 
 def table(n, seed=0):
@@ -73,7 +82,7 @@ def content(model):
 
 def signed(body):
     """Return a file with any content and the digest that belongs to it."""
-    return f"sorr model 2 sha256:{hashlib.sha256(body).hexdigest()}\n".encode() + body
+    return f"sorr model 3 sha256:{hashlib.sha256(body).hexdigest()}\n".encode() + body
 
 
 def crafted(thing):
@@ -145,6 +154,151 @@ def test_a_regression_too_predicts_the_same(loss, data):
     assert loaded[-1].loss == loss
 
 
+def named(name, seed=0):
+    """Return a model of that name, with few trees."""
+    model = make_model(name, seed)
+    if name == "boosting":
+        return model.set_params(max_iter=8)
+    return model.set_params(n_estimators=20) if name == "forest" else model
+
+
+@pytest.fixture(scope="module", params=["auto", "forest", "boosting"])
+def trees(request, data):
+    return pipeline(named(request.param)).fit(*data)
+
+
+@pytest.fixture(scope="module")
+def kept_trees(trees):
+    return dump_model(trees)
+
+
+@pytest.mark.digits
+def test_trees_predict_the_same_to_the_last_bit(trees, kept_trees):
+    X = table(400, seed=1)[0]
+    X[::9, 0] = np.nan
+    loaded = read_model(kept_trees)
+    assert loaded.predict_proba(X).tobytes() == trees.predict_proba(X).tobytes()
+    assert np.array_equal(loaded.predict(X), trees.predict(X))
+    assert dump_model(trees) == kept_trees
+    assert dump_model(loaded) == kept_trees
+    assert type(loaded[-1]) is type(trees[-1])
+
+
+@pytest.mark.parametrize("name", ["auto", "forest", "boosting"])
+def test_trees_of_several_classes_predict_the_same(name):
+    X, y = table(150)
+    y = np.where(X[:, 2] == "plain", "perhaps", y)
+    fitted = pipeline(named(name)).fit(X, y)
+    loaded = read_model(dump_model(fitted))
+    assert loaded.predict_proba(X).tobytes() == fitted.predict_proba(X).tobytes()
+    assert loaded.classes_.tolist() == ["no", "perhaps", "yes"]
+
+
+def test_the_model_that_was_saved_keeps_its_trees(trees, kept_trees, data):
+    last = trees[-1]
+    assert kept_trees
+    inside = last.forest_ if hasattr(last, "forest_") else last
+    if hasattr(inside, "estimators_"):
+        assert isinstance(inside.estimators_, list)
+    assert len(trees.predict(data[0])) == 60
+
+
+def test_a_forest_takes_a_few_bytes_for_each_node():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 6))
+    y = np.where(X[:, 0] + rng.normal(size=1500) > 0, "a", "b")
+    fitted = Pipeline([("model", named("forest"))]).fit(X, y)
+    nodes = sum(tree.tree_.node_count for tree in fitted[-1].estimators_)
+    assert nodes > 5000
+    assert len(dump_model(fitted)) < 7 * nodes + 3000  # scikit-learn takes 80
+
+
+@given(
+    st.lists(st.floats(-1e30, 1e30), min_size=1, max_size=9),
+    st.lists(st.floats(-1e30, 1e30, width=32), min_size=1, max_size=9),
+)
+def test_a_rounded_threshold_parts_numbers_of_32_bits_as_before(thresholds, numbers):
+    exact = np.array(thresholds + [float(it) for it in numbers])
+    rounded = _round_down(exact)
+    assert np.array_equal(rounded, rounded.astype(np.float32))
+    X = np.array(numbers, dtype=np.float32).astype(np.float64)
+    np.testing.assert_array_equal(X[:, None] <= exact, X[:, None] <= rounded)
+
+
+def tampered(content, name, change):
+    """Return a file with one array of its trees changed."""
+    _, versions, archive = content.split(b"\n", 2)
+    members = unpack(archive)
+    schema = json.loads(members["schema.json"])
+    nodes = [it for it in storage.nodes(schema) if name in (it.get("content") or {})]
+    (where,) = [it for it in nodes if "sizes" in it["content"]]
+    file = where["content"][name]["file"]
+    changed = change(np.load(io.BytesIO(members[file])))
+    made = io.BytesIO()
+    np.save(made, changed, allow_pickle=False)
+    members[file] = made.getvalue()
+    return signed(versions + b"\n" + pack(members))
+
+
+def at(place, value):
+    def change(array):
+        array = array.copy()
+        array[place] = value
+        return array
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("column", at(0, 99), "lead nowhere"),
+        ("column", at(0, -1), "lead nowhere"),
+        ("left", at(0, 0), "lead nowhere"),
+        ("left", at(0, 10**6), "lead nowhere"),
+        ("right", at(0, -5), "lead nowhere"),
+        ("right", lambda it: it[:-1], "differ in length"),
+        ("sizes", lambda it: it + 1, "do not add up"),
+        ("sizes", lambda it: it[:0], "do not add up"),
+        ("sizes", lambda it: it.astype(float), "sizes is no list of whole numbers"),
+        ("sizes", lambda it: it[:, None], "sizes is no list of whole numbers"),
+        ("threshold", lambda it: it[1:], "entries of threshold; needed"),
+        ("threshold", lambda it: it.astype(np.int64), "threshold is no list of numbers"),
+        ("value", lambda it: it[1:], "entries of value; needed"),
+        ("missing_left", lambda it: it[1:], "entries of missing_left; needed"),
+    ],
+)
+def test_trees_that_are_none_are_refused(kept_trees, name, change, message):
+    assert message in said(tampered(kept_trees, name, change))
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("value_class", at(0, 77), "trees that are damaged (IndexError"),
+        ("n_values", at(0, 200), "entries of value_class; needed"),
+        ("depths", lambda it: it[1:], "entries of depths; needed"),
+    ],
+)
+def test_leaves_that_are_none_are_refused(data, name, change, message):
+    content = dump_model(pipeline(named("forest")).fit(*data))
+    assert message in said(tampered(content, name, change))
+
+
+def test_trees_that_would_fill_the_memory_are_refused(kept_trees, trees, monkeypatch):
+    monkeypatch.setattr("sorr.auditing.trees._MAX_BYTES", 1000)
+    if hasattr(trees[-1], "_predictors"):
+        assert read_model(kept_trees)  # their nodes are as large in the file
+    else:
+        assert "a model has fewer" in said(kept_trees)
+
+
+def test_a_combined_model_without_its_parts_is_refused(data):
+    fitted = pipeline(named("auto")).fit(*data)
+    fitted[-1].line_ = LogisticRegression()
+    assert "a combined model without its parts" in said(dump_model(fitted))
+
+
 @pytest.mark.parametrize("labels", [[0, 1], [False, True], ["=b", "a"]], ids=str)
 def test_classes_of_any_kind_come_back(labels, data):
     X, y = data
@@ -161,7 +315,7 @@ def test_a_model_of_sorr_fit_comes_back_from_its_file(tmp_path):
     path = tmp_path / "table.csv"
     frame.to_csv(path, index=False)
     for target in ("y", "a"):
-        fitted = fit_table(read_table(path), target, m=0.1).pipeline
+        fitted = fit_table(read_table(path), target, model="linear", m=0.1).pipeline
         content = dump_model(fitted)
         assert len(content) < 10_000
         loaded = read_model(content)
@@ -254,11 +408,11 @@ def test_a_file_of_another_kind_is_named(model, content):
     assert "is a pickle, which could run any code" in said(pickle.dumps(model))
     assert "a zip archive without the first line" in said(plain_zip.getvalue())
     assert "a zip archive of skops without the first line" in said(archive)
-    older = said(content.replace(b"model 2", b"model 1", 1))
-    assert "has model format 1, but sorr" in older
+    older = said(content.replace(b"model 3", b"model 2", 1))
+    assert "has model format 2, but sorr" in older
     assert "fit the model again" in older
-    newer = said(content.replace(b"model 2", b"model 3", 1))
-    assert newer.endswith("reads format 2; use the version of sorr that wrote it")
+    newer = said(content.replace(b"model 3", b"model 4", 1))
+    assert newer.endswith("reads format 3; use the version of sorr that wrote it")
     assert "is a sorr model with a damaged first line" in said(b"sorr model x\n")
 
 
@@ -275,7 +429,8 @@ def test_a_pickle_behind_a_valid_first_line_is_not_run(tmp_path):
 @pytest.mark.parametrize(
     ("thing", "name"),
     [
-        (LogisticRegression(), "sklearn.linear_model._logistic.LogisticRegression"),
+        (DecisionTreeClassifier(), "sklearn.tree._classes.DecisionTreeClassifier"),
+        (fitted_tree().tree_, "sklearn.tree._tree.Tree"),
         (Stranger(), "tests.auditing.test_storage.Stranger"),
         (np.random.default_rng(0), "numpy.random._generator.Generator"),
         (zipfile.ZipFile, "zipfile.ZipFile"),

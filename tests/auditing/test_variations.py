@@ -12,8 +12,8 @@ from sklearn.base import clone
 
 from sorr.auditing import variations
 from sorr.auditing.fit import fit_rows, largest
-from sorr.auditing.variations import _counts, _folds, _half, _part, resample, sweep
-from tests.auditing.tables import line, mixed, rows, three_classes
+from sorr.auditing.variations import _counts, _folds, _half, resample, sweep
+from tests.auditing.tables import clear, line, mixed, rows, three_classes
 
 
 def quietly(done, label):
@@ -55,7 +55,7 @@ def fitted(request):
     if request.param == "numbers":
         return fit_rows(rows(line(), "price"), m=0.05)
     frame = three_classes() if request.param == "three" else mixed()
-    return fit_rows(rows(frame), m=9 if request.param == "pooled" else 0.05)
+    return fit_rows(rows(frame), model="linear", m=9 if request.param == "pooled" else 0.05)
 
 
 @pytest.fixture(scope="module")
@@ -94,9 +94,8 @@ def test_with_nothing_left_out_the_sweep_ends_at_the_plain_fit(fitted, swept):
 
 def test_errors_are_those_of_fits_that_have_not_seen_a_row(fitted, swept):
     rng = np.random.default_rng(0)
-    part = _part(fitted.class_of_row, 10**6, rng)  # draws nothing, as in the sweep
-    fold = _folds(fitted.class_of_row[part], rng)
-    wrong = np.zeros(len(part))
+    fold = _folds(fitted.class_of_row, rng)
+    wrong = np.zeros(len(fold))
     for i in range(fold.max() + 1):
         inside, y = fold != i, fitted.rows.y
         model = clone(fitted.model).set_params(m=0).fit(fitted.X[inside], y[inside])
@@ -119,10 +118,29 @@ def test_halves_say_how_often_a_row_is_left_out(fitted, monkeypatch):
     assert (resample(fitted, 1, 1, quietly).dropped != found.dropped).any()
 
 
-def test_where_the_number_is_estimated_each_half_estimates_its_own():
-    fitted = fit_rows(rows(mixed(n=600, flipped=60)), m="auto")
+def test_where_the_number_of_outliers_is_estimated_each_half_estimates_its_own(monkeypatch):
+    monkeypatch.setattr(variations, "_RESAMPLES", 4)
+    fitted = fit_rows(rows(line(n=200, off=12), "price"))
     shares = resample(fitted, 0, 1, quietly).shares
     assert len(set(shares.tolist())) > 1
+
+
+def test_where_rows_are_flagged_that_is_the_choice_and_others_are_dropped_by_loss(monkeypatch):
+    monkeypatch.setattr(variations, "_RESAMPLES", 4)
+    monkeypatch.setattr(variations, "_POINTS", 8)
+    fitted = fit_rows(rows(clear()), model="linear")
+    swept = sweep(fitted, 0, 1, quietly)
+    chosen = swept.points[swept.chosen]
+    np.testing.assert_array_equal(chosen.dropped, fitted.dropped)
+    np.testing.assert_array_equal(chosen.counts, fitted.counts)
+    for group, curve in enumerate(chosen.curves):
+        inside = fitted.groups == group
+        assert curve[0] == fitted.losses[inside & fitted.dropped].max()
+        assert curve[-1] == fitted.losses[inside & ~fitted.dropped].min()
+    other = swept.points[swept.chosen + 1]
+    assert other.counts.sum() > chosen.counts.sum()
+    shares = resample(fitted, 0, 1, quietly).shares
+    np.testing.assert_allclose(shares, fitted.dropped.mean())
 
 
 def test_a_half_has_rows_of_every_class_and_half_of_each():
@@ -132,14 +150,10 @@ def test_a_half_has_rows_of_every_class_and_half_of_each():
     assert len(set(half.tolist())) == len(half)
 
 
-def test_of_many_rows_a_part_is_taken_that_has_every_class(monkeypatch):
-    class_of_row = np.repeat([0, 1], [5000, 3])
-    part = _part(class_of_row, 100, np.random.default_rng(0))
-    assert 100 <= len(part) <= 102
-    assert np.bincount(class_of_row[part])[1] >= 2
+def test_of_many_rows_the_fits_see_a_part_and_judge_all(monkeypatch):
     monkeypatch.setattr(variations, "_MAX_FIT_ROWS", 60)
     monkeypatch.setattr(variations, "_MAX_VALIDATED_ROWS", 60)
-    fitted = fit_rows(rows(mixed()), m=0.05)
+    fitted = fit_rows(rows(mixed()), model="linear", m=0.05)
     swept = sweep(fitted, 0, 1, quietly)
     np.testing.assert_array_equal(swept.points[swept.chosen].dropped, fitted.dropped)
     assert all(len(it.dropped) == 240 for it in swept.points)
@@ -154,7 +168,7 @@ def test_a_row_alone_in_its_class_is_never_held_out():
 def test_a_number_of_all_rows_can_be_left_out_where_a_class_is_rare():
     frame = mixed(n=300)
     frame["y"] = np.where(frame.index < 19, "bad", "good")
-    fitted = fit_rows(rows(frame), m=5)
+    fitted = fit_rows(rows(frame), model="linear", m=5)
     swept = sweep(fitted, 0, 1, quietly)
     assert max(int(it.counts.sum()) for it in swept.points) <= 18
     assert resample(fitted, 0, 1, quietly).shares.tolist() == [5 / 300] * 20
@@ -164,7 +178,7 @@ def test_folds_of_many_small_classes_are_even():
     fold = _folds(np.repeat(np.arange(30), 4), np.random.default_rng(0))
     assert np.bincount(fold).tolist() == [24] * 5
     frame = three_classes(n=12)
-    fitted = fit_rows(rows(frame), m=0)
+    fitted = fit_rows(rows(frame), model="linear", m=0)
     assert np.isfinite(sweep(fitted, 0, 1, quietly).points[0].error)
 
 
@@ -182,7 +196,7 @@ def test_rows_that_are_alike_are_counted_one_by_one():
     rng = np.random.default_rng(0)
     kinds = {name: rng.choice(["p", "q"], 400) for name in ("a", "b")}
     y = np.where((kinds["a"] == "p") ^ (rng.random(400) < 0.15), "yes", "no")
-    fitted = fit_rows(rows(pd.DataFrame(kinds | {"y": y})), m=0.05)
+    fitted = fit_rows(rows(pd.DataFrame(kinds | {"y": y})), model="linear", m=0.05)
     np.testing.assert_array_equal(np.bincount(fitted.groups, fitted.dropped), fitted.counts)
     out = [int(it.dropped.sum()) for it in sweep(fitted, 0, 1, quietly).points]
     assert out == sorted(set(out))

@@ -3,6 +3,7 @@ import io
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -39,7 +40,7 @@ def audit(*arguments):
 def report(tmp_path_factory):
     path = people(tmp_path_factory.mktemp("table") / "people.csv")
     table = read_table(path, text_columns=["name"])
-    return audit_table(table, "income", m=6, id_column="name", group=["job"])
+    return audit_table(table, "income", model="linear", m=6, id_column="name", group=["job"])
 
 
 @pytest.fixture
@@ -88,7 +89,7 @@ def test_three_files_are_written_and_named(table, tmp_path, report):
 
 
 def test_the_options_reach_the_audit(asked, table, here):
-    options = "--m 0.05 --task classification --id name --ignore age --group job --group income"
+    options = "--model linear --m 0.05 --task classification --id name --ignore age --group job --group income"
     draws = "--rows 90 --seed 7 --jobs 2"
     done = audit(table, "--target", "income", *options.split(), *draws.split())
     assert done.exit_code == 0, done.stderr
@@ -96,6 +97,7 @@ def test_the_options_reach_the_audit(asked, table, here):
     assert (taken.name, len(taken.frame), taken.n_rows) == ("people.csv", 90, RIGHT)
     assert asked == {
         "target": "income",
+        "model": "linear",
         "m": 0.05,
         "task": "classification",
         "id_column": "name",
@@ -109,7 +111,7 @@ def test_the_options_reach_the_audit(asked, table, here):
 
 def test_without_a_file_the_example_is_audited(asked, here):
     assert audit("--seed", 3).exit_code == 0
-    assert asked == {"table": None, "target": None, "seed": 3, "jobs": 1}
+    assert asked == {"table": None, "target": None, "model": "auto", "seed": 3, "jobs": 1}
     assert names(here / "audit-example") == FILES
 
 
@@ -186,6 +188,17 @@ def test_a_place_that_is_no_folder_is_refused_before_anything_is_computed(asked,
         (["people.csv", "--target", "income", "--rows", "1"], "Invalid value for '--rows'"),
         (["people.csv", "--target", "income", "--seed", "-1"], "Invalid value for '--seed'"),
         (["people.csv", "--target", "incom", "--m", "0"], "did you mean 'income'"),
+        (["people.csv", "--target", "income", "--model", "tree"], "'tree' is not one of"),
+        (
+            ["people.csv", "--target", "income", "--ignore", "name", "--m", "0.05"],
+            "--m 0.05 needs a linear model, but the model is --model 'auto', which drops the "
+            "labels that look wrong; needed --model 'linear', or no --m",
+        ),
+        (
+            ["people.csv", "--target", "age", "--ignore", "name", "--model", "forest"],
+            "--model 'forest' needs classes, but the target 'age' holds numbers; needed --model "
+            "'linear', or --task 'classification' if these numbers are classes",
+        ),
         (["people.csv", "--target", "income", "--id", "nam"], "did you mean 'name'"),
         (["people.csv", "--target", "income", "--group", "jbo"], "did you mean 'job'"),
         (["no.csv", "--target", "income"], "no.csv"),
@@ -252,7 +265,12 @@ def test_the_first_command_of_all_finds_the_wrong_labels_of_the_example(tmp_path
     command = [sys.executable, "-m", "sorr", "audit", "--out", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "labels were made wrong on purpose" in done.stdout
+    assert "evidence of wrong labels" in done.stdout
+    wrong, found = re.search(
+        r"(\d+) labels were made wrong on purpose; (\d+) of them", done.stdout
+    ).groups()
+    assert int(wrong) == 30
+    assert int(found) >= 28
     assert names(tmp_path) == FILES
 
 
@@ -262,11 +280,12 @@ SUSPECT = {
     "id": "p003",
     "given": "yes",
     "suggested": "no",
+    "tier": 3,
+    "probability": 0.98,
+    "dropped": True,
     "loss": 2.5,
-    "rank": 1,
-    "flip_posterior": 0.98,
     "dropped_share": 0.85,
-    "reason": "The model says no; against yes speak age = 3.",
+    "reason": "A linear model prefers no because of age = 3.",
 }
 SUMMARY = {
     "table": "people.csv",
@@ -274,10 +293,9 @@ SUMMARY = {
     "task": "classification",
     "rows": 1200,
     "columns": 4,
+    "headline": "1 of 1,200 labels is probably wrong",
     "suspects": 1,
-    "share": 0.01,
-    "share_over_resamples": [0.005, 0.02],
-    "choice": "Labels go wrong alike. " + "It is long. " * 40,
+    "choice": "There is evidence. " + "It is long. " * 40,
     "held_out_error": {
         "plain": 0.123,
         "robust": 0.045,
@@ -306,24 +324,31 @@ def printed(summary=(), suspects=(SUSPECT,), ids=("p003",), width=100, terminal=
 def test_it_says_what_was_read_what_is_suspect_and_how_sure_that_is():
     lines = printed().splitlines()
     assert lines[0] == "people.csv: 1,200 rows, 4 columns to learn income from (classification)."
-    assert lines[1] == (
-        "1 label looks wrong (1.0% of the rows; 0.5% to 2.0% when repeated on half of the data)."
-    )
+    assert lines[1] == "1 of 1,200 labels is probably wrong."
     assert lines[3] == (
         "Error on held-out rows that were kept: 4.5%; of a plain fit: 12.3%. "
         "On all held-out rows, with the labels as given: 15.0% and 20.0%."
     )
     words = [line.split() for line in lines]
     assert ["yes", "700", "1", "0.1%"] in words
-    assert ["row", "id", "given", "suggested", "wrong", "again", "reason"] in words
-    assert ["3", "p003", "yes", "no", "98%", "85%", *SUSPECT["reason"].split()] in words
+    assert ["row", "id", "given", "suggested", "tier", "wrong", "again", "reason"] in words
+    assert ["3", "p003", "yes", "no", "3", "98%", "85%", *SUSPECT["reason"].split()] in words
 
 
-def test_of_a_long_reason_for_the_number_there_are_the_first_sentences():
+def test_a_model_that_is_not_linear_has_one_error_and_no_fits_to_halves():
+    errors = {"plain": 0.123, "robust": None, "plain_on_all": 0.2, "robust_on_all": None}
+    row = SUSPECT | {"loss": None, "dropped_share": None}
+    text = printed({"held_out_error": errors}, [row])
+    assert "kept: 12.3%. On all held-out rows, with the labels as given: 20.0%." in text
+    words = [line.split() for line in text.splitlines()]
+    assert ["row", "id", "given", "suggested", "tier", "wrong", "reason"] in words
+
+
+def test_of_a_long_verdict_there_are_the_first_sentences():
     choice = printed().splitlines()[2]
-    assert choice.startswith("Labels go wrong alike. It is long.")
+    assert choice.startswith("There is evidence. It is long.")
     assert choice.endswith("long.")
-    assert len(choice) <= 240
+    assert len(choice) <= 420
     long = "word " * 100
     assert printed({"choice": f"{long}end. More."}).splitlines()[2] == f"{long}end."
 
@@ -361,11 +386,11 @@ def test_the_strata_that_lost_most_come_first():
 def test_warnings_and_known_wrong_labels_are_told():
     text = printed({"warnings": ["9% of job pilot."], "planted": {"wrong": 30, "found": 27}})
     assert "Warning: 9% of job pilot." in text
-    assert "30 labels were made wrong on purpose; 27 of them are among the suspects." in text
+    assert "30 labels were made wrong on purpose; 27 of them are among the 1 that w" in text
 
 
 def test_numbers_are_told_as_numbers():
-    row = SUSPECT | {"given": 12.3456789, "suggested": 3.0, "flip_posterior": math.nan}
+    row = SUSPECT | {"given": 12.3456789, "suggested": 3.0, "tier": None, "probability": math.nan}
     errors = {"plain": 1234.5678, "robust": 2.0, "plain_on_all": 9.0, "robust_on_all": 7.0}
     text = printed({"task": "regression", "held_out_error": errors, "dropped": {}}, [row], None)
     assert "Error on held-out rows that were kept: 2; of a plain fit: 1235." in text
@@ -375,9 +400,17 @@ def test_numbers_are_told_as_numbers():
 
 
 def test_nothing_suspect_needs_no_table():
-    text = printed({"suspects": 0, "share": 0.0}, [])
-    assert "0 labels look wrong" in text
+    text = printed({"suspects": 0, "headline": "No sign of labels wrong at random"}, [])
+    assert "No sign of labels wrong at random." in text
     assert "reason" not in text
+
+
+def test_rows_worth_a_look_are_listed_though_none_is_dropped():
+    row = SUSPECT | {"tier": 1, "probability": 0.2, "dropped": False}
+    text = printed({"suspects": 0}, [row])
+    assert ["3", "p003", "yes", "no", "1", "20%"] in [
+        line.split()[:6] for line in text.splitlines()
+    ]
 
 
 @pytest.mark.parametrize("terminal", [False, True])
@@ -392,4 +425,4 @@ def test_cells_are_text_and_neither_markup_nor_orders_to_the_terminal(terminal):
 
 
 def test_no_probability_is_told_as_certain():
-    assert ">99%" in printed({}, [SUSPECT | {"flip_posterior": 0.9999}]).split()
+    assert ">99%" in printed({}, [SUSPECT | {"probability": 0.9999}]).split()

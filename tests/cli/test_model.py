@@ -35,7 +35,20 @@ def out(tmp_path):
 
 
 def test_a_model_is_saved_and_a_screen_says_how_it_is(table, out):
-    done = run("fit", table, "--target", "income", "--id", "name", "--m", 6, "--out", out)
+    done = run(
+        "fit",
+        table,
+        "--target",
+        "income",
+        "--id",
+        "name",
+        "--model",
+        "linear",
+        "--m",
+        6,
+        "--out",
+        out,
+    )
     assert done.exit_code == 0, done.stderr
     first, second, third, last = done.stdout.splitlines()
     assert first == "people.csv: 120 rows, 2 columns to learn income from (classification)."
@@ -48,14 +61,21 @@ def test_a_model_is_saved_and_a_screen_says_how_it_is(table, out):
 
 
 def test_scripts_get_one_object(table, out):
-    done = run(
-        "fit", table, "--target", "income", "--id", "name", "--m", 0.05, "--out", out, "--json"
-    )
+    options = ("--target", "income", "--id", "name", "--model", "forest")
+    done = run("fit", table, *options, "--out", out, "--json")
     found = json.loads(done.stdout)
     assert (found["rows"], found["columns"], found["task"]) == (RIGHT, 2, "classification")
-    assert 0 <= found["left_out"] <= 6
+    assert 0 <= found["left_out"] <= 8
     assert 0 <= found["error_on_kept_rows"] < 0.2
-    assert found["model"] == str(out)
+    assert (found["model"], found["file"]) == ("forest", str(out))
+    assert found["verdict"] in ("none", "weak", "clear", "strong")
+
+
+def test_a_forest_is_told_by_rows_that_it_has_not_seen(table, out):
+    options = ("--target", "income", "--id", "name", "--model", "forest")
+    done = run("fit", table, *options, "--out", out)
+    assert "of the labels that were kept, before it has seen them." in done.stdout
+    assert type(load_model(out)[-1]).__name__ == "ExtraTreesClassifier"
 
 
 def test_numbers_are_told_by_their_mean_absolute_error(table, out):
@@ -67,7 +87,8 @@ def test_numbers_are_told_by_their_mean_absolute_error(table, out):
 
 def test_the_same_seed_gives_the_same_file(table, out, tmp_path):
     again = tmp_path / "again.skops"
-    options = ("--target", "income", "--ignore", "name", "--rows", 80, "--seed", 3, "--m", 0.1)
+    options = ("--target", "income", "--ignore", "name", "--rows", 80, "--seed", 3)
+    options = (*options, "--model", "linear", "--m", 0.1)
     assert run("fit", table, *options, "--out", out).exit_code == 0
     assert run("fit", table, *options, "--out", again).exit_code == 0
     assert out.read_bytes() == again.read_bytes()
@@ -78,12 +99,13 @@ def test_the_same_seed_gives_the_same_file(table, out, tmp_path):
     [
         (["--target", "incme"], "there is no such column; did you mean 'income'"),
         (["--target", "income", "--m", "2.5"], "needed auto, a share between 0 and 1"),
+        (["--target", "income", "--ignore", "name", "--m", "5"], "--m 5 needs a linear model"),
         (["--target", "income", "--jobs", "0"], "given 0; needed 1 or more, or -1 for all cores"),
         (["--target", "income", "--task", "clusters"], "'clusters' is not one of"),
         (["--target", "name"], "name"),
         ([], "Missing option '--target'"),
     ],
-    ids=["target", "m", "jobs", "task", "all different", "no target"],
+    ids=["target", "m", "m without linear", "jobs", "task", "all different", "no target"],
 )
 def test_what_cannot_be_used_is_refused_and_nothing_is_written(options, message, table, out):
     done = run("fit", table, *options, "--out", out)
@@ -112,10 +134,11 @@ def test_a_missing_file_is_one_line(tmp_path, out):
 def test_force_overwrites(table, out):
     shutil.copy(table, out)
     done = run(
-        "fit", table, "--target", "income", "--id", "name", "--m", 0, "--out", out, "--force"
+        *("fit", table, "--target", "income", "--id", "name"),
+        *("--model", "linear", "--m", 0, "--out", out, "--force"),
     )
     assert done.exit_code == 0
-    assert out.read_bytes().startswith(b"sorr model 2 ")
+    assert out.read_bytes().startswith(b"sorr model 3 ")
 
 
 @pytest.fixture(scope="module")
@@ -124,10 +147,9 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     table_to_predict = people(folder / "people.csv")
     for target, name in (("income", "classes.skops"), ("age", "numbers.skops")):
-        done = run("fit", table_to_predict, "--target", target, "--ignore", "name", "--m", 0.05)
-        assert done.exit_code == 2  # no --out
-        options = ("--target", target, "--ignore", "name", "--m", 0.05, "--out", folder / name)
-        assert run("fit", table_to_predict, *options).exit_code == 0
+        options = ("--target", target, "--ignore", "name", "--model", "linear", "--m", 0.05)
+        assert run("fit", table_to_predict, *options).exit_code == 2  # no --out
+        assert run("fit", table_to_predict, *options, "--out", folder / name).exit_code == 0
     return folder
 
 
@@ -228,7 +250,7 @@ def test_texts_of_digits_are_read_as_they_were_learned(tmp_path):
     train, out = tmp_path / "train.csv", tmp_path / "m.skops"
     lines = [f"{'01' if i % 2 else 'x1'},{'a' if i % 2 else 'b'}" for i in range(60)]
     train.write_text("\n".join(["code,y", *lines, ""]))
-    assert run("fit", train, "--target", "y", "--m", 0, "--out", out).exit_code == 0
+    assert run("fit", train, "--target", "y", "--model", "linear", "--out", out).exit_code == 0
     new = tmp_path / "new.csv"
     new.write_text("code\n01\n01\n")  # a column of numbers, were it not known better
     found = rows(run("predict", out, new).stdout)
@@ -239,7 +261,7 @@ def test_formulas_are_neutral_in_the_file(tmp_path):
     train, out = tmp_path / "train.csv", tmp_path / "m.skops"
     lines = [f"{i},{'=cmd' if i > 30 else '-1+2'},@{i}" for i in range(60)]
     train.write_text("\n".join(["x,y,id", *lines, ""]))
-    done = run("fit", train, "--target", "y", "--id", "id", "--m", 0, "--out", out)
+    done = run("fit", train, "--target", "y", "--id", "id", "--model", "linear", "--out", out)
     assert done.exit_code == 0, done.stderr
     first, *_, last = rows(run("predict", out, train, "--id", "id").stdout)
     assert (first["id"], first["prediction"]) == ("'@0", "'-1+2")

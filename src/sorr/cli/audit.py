@@ -53,7 +53,7 @@ Examples:
   sorr audit
   sorr audit people.csv --target income
   sorr audit people.csv.gz --target income --id name --ignore zip --group sex
-  sorr audit people.parquet --target income --model boosting --out found --force
+  sorr audit people.parquet --target income --model boosting --out found
   sorr audit people.csv --target income --model linear --m 0.05
   sorr audit people.csv --target income --json | jq .suspects
 """
@@ -299,7 +299,7 @@ def _strata_table(name: str, strata: list[dict[str, Any]]) -> Table:
 
 
 def _suspects_table(report: AuditReport, width: int) -> Table:
-    """Return the most suspect rows: their tiers, and how likely each is wrong.
+    """Return the most suspect rows: how likely each is wrong; of numbers, how often it is dropped.
 
     A reason takes at most two lines of the width that the other columns leave.
     """
@@ -317,9 +317,9 @@ def _suspects_table(report: AuditReport, width: int) -> Table:
         ("wrong", "probability", format_probability),
         ("again", "dropped_share", _percent),
     ):
-        shares = [write(suspect[name]) for suspect in suspects]
-        if any(shares):
-            columns[title] = shares
+        texts = [write(suspect[name]) for suspect in suspects]
+        if any(texts) and not (title == "again" and "tier" in columns):
+            columns[title] = texts
     taken = sum(max(map(len, (title, *cells))) + 2 for title, cells in columns.items())
     room = max(width - taken - 2, _MIN_REASON_WIDTH)
     columns["reason"] = [_two_lines(suspect["reason"], room) for suspect in suspects]

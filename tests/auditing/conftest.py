@@ -1,0 +1,13 @@
+import pytest
+
+from sorr.share import LabelledRows, models, two_models
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _forests_are_small():
+    """Let forests have fewer trees: here it does not matter how well they judge."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(LabelledRows.__init__.__kwdefaults__, "trees", 80)
+        patch.setitem(models.make_single.__kwdefaults__, "trees", 80)
+        patch.setattr(two_models, "TREES", 80)
+        yield
