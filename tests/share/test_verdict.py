@@ -215,19 +215,20 @@ def test_a_class_is_not_rare_because_there_are_many(noisy):
     assert judge_labels(P, np.arange(210) % 21).rare_class is None
 
 
-def test_demanding_more_of_rare_classes_takes_weak_evidence_away():
+def test_asking_for_clear_evidence_takes_weak_evidence_away():
     P, y = rare()
     found = judge_labels(P, y)
     for evidence, stays in ((0.5, False), (3.5, True)):
-        asked = replace(found, evidence_=evidence).need_more_if_rare()
+        asked = replace(found, evidence_=evidence).ask_for_clear()
         assert asked.has_evidence == stays
         assert asked.flagged_.any() == stays
-    assert "second kind of model" not in found.need_more_if_rare().sentence
+    assert "second kind of model" not in found.ask_for_clear().sentence
 
 
-def test_common_classes_need_no_more(noisy):
-    weak = replace(noisy, evidence_=0.5)
-    assert weak.need_more_if_rare().has_evidence
+def test_a_weak_sign_that_does_not_count_is_not_called_none():
+    P, y = rare()
+    asked = replace(judge_labels(P, y), evidence_=0.5).ask_for_clear()
+    assert asked.sentence.startswith("No clear sign of labels wrong at random")
 
 
 # -- Known rows ------------------------------------------------------------------------------------

@@ -145,6 +145,10 @@ CATEGORY = 10
 LARGEST_SAMPLE = 50_000
 """Rows that a model is trained on; with more of them, it scores all others."""
 
+LARGEST_DENSE = 20_000_000
+"""Entries of sparse rows up to which they are made dense for boosting: 160 MB. With more, a forest
+is not confirmed, and needs clear evidence."""
+
 # -- Rows far from all others ----------------------------------------------------------------------
 
 FAR = 3.0

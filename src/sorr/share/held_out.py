@@ -23,7 +23,14 @@ from sklearn.utils.validation import _check_method_params, indexable
 from sorr._checks import as_count, as_masses, as_vector, as_whole_seed, classes_of
 from sorr._progress import print_reports
 from sorr._typing import FloatArray, IntArray, Report
-from sorr.share.constants import CATEGORY, FEWEST_TREES, FOLDS, LARGEST_SAMPLE, TREES
+from sorr.share.constants import (
+    CATEGORY,
+    FEWEST_TREES,
+    FOLDS,
+    LARGEST_DENSE,
+    LARGEST_SAMPLE,
+    TREES,
+)
 from sorr.share.models import (
     has_bag,
     is_line,
@@ -35,6 +42,7 @@ from sorr.share.models import (
 )
 
 _CHUNK = 1 << 22  # entries of X that are scored at a time
+_STORED = 1 << 7  # entries of a row that is sparse, or a list
 
 
 def held_out_probabilities(
@@ -212,7 +220,8 @@ class LabelledRows:
 
     def score(self, model: Any, rows: IntArray) -> FloatArray:
         """Return the probability of each class for some rows, a part of them at a time."""
-        step = max(1, _CHUNK // max(1, self.X.shape[1] if hasattr(self.X, "shape") else 1))
+        wide = hasattr(self.X, "shape") and not _is_sparse(self.X)
+        step = max(1, _CHUNK // max(1, self.X.shape[1] if wide else _STORED))
         parts = [
             probabilities_of(model, self._rows_for(model, rows[at : at + step]), self.classes)
             for at in range(0, len(rows), step)
@@ -224,6 +233,11 @@ class LabelledRows:
         X = _safe_indexing(self.X, rows)
         is_thin = _is_sparse(X) and isinstance(model, HistGradientBoostingClassifier)
         return X.toarray() if is_thin else X
+
+    @property
+    def is_too_wide_for_boosting(self) -> bool:
+        """Whether rows are sparse, and too many to be made dense."""
+        return _is_sparse(self.X) and self.X.shape[0] * self.X.shape[1] > LARGEST_DENSE
 
     def hold_out(
         self,

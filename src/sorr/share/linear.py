@@ -86,7 +86,9 @@ def judge_linear(
         P[leverage] = probabilities_of(line, X[leverage], classes)
     left = np.where(leverage, 0.0, mass)
     judgement = judge(as_log(P), index, classes, left, model=name_of("auto"))
-    return LinearJudgement(judgement.need_more_if_rare(), leverage)
+    if judgement.can_judge and judgement.rare_class is not None:
+        judgement = judgement.ask_for_clear()
+    return LinearJudgement(judgement, leverage)
 
 
 def find_leverage(X: Any, index: IntArray, mass: FloatArray, seed: int) -> npt.NDArray[np.bool_]:

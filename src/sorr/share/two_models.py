@@ -152,10 +152,11 @@ def judge_rows(
 ) -> Judged:
     """Judge labels by a model, and if it sees evidence, by a model of another kind too.
 
-    Strong evidence of a forest stands by itself; less has to be shared by boosting. Every other
-    model has to share its evidence with a forest. In rare classes boosting sees wrong labels
-    where there are none, so that it confirms nothing: there a forest needs clear evidence. Clean
-    labels pay nothing: the second model is fitted only if the first one sees evidence.
+    Strong evidence of a forest stands by itself; less has to be shared by boosting. In rare
+    classes boosting sees wrong labels where there are none, and it takes no wide sparse rows:
+    there, a forest needs clear evidence instead. Every other model has to share its evidence with
+    a forest. Clean labels pay nothing: the second model is fitted only if the first one sees
+    evidence.
     """
 
     def judged_by(model: Any) -> Judged:
@@ -164,13 +165,22 @@ def judge_rows(
         found = judge(L, rows.index, rows.classes, rows.weight, known=known, model=name)
         return Judged(found, probabilities)
 
-    judgement, probabilities = judged_by(estimator)
-    if not judgement.has_evidence:
-        return Judged(judgement, probabilities)
-    if is_named(estimator) and estimator in ("auto", "forest"):
-        judgement = judgement.need_more_if_rare()
-        if 0 < judgement.evidence_ <= STRONG and judgement.rare_class is None:
-            judgement = judgement.confirm(judged_by("boosting").judgement)
-    else:
-        judgement = judgement.confirm(judged_by("auto").judgement.need_more_if_rare())
-    return Judged(judgement, probabilities)
+    def judged_by_forest(name: str) -> Judged:
+        judged = judged_by(name)
+        is_rare = judged.judgement.rare_class is not None
+        if judged.judgement.can_judge and (is_rare or rows.is_too_wide_for_boosting):
+            return judged._replace(judgement=judged.judgement.ask_for_clear())
+        return judged
+
+    if not (is_named(estimator) and estimator in ("auto", "forest")):
+        first = judged_by(estimator)
+        if not first.judgement.has_evidence:
+            return first
+        second = judged_by_forest("auto")
+        return first._replace(judgement=first.judgement.confirm(second.judgement))
+    first = judged_by_forest(estimator)
+    is_weak = 0 < first.judgement.evidence_ <= STRONG
+    if not is_weak or first.judgement.is_demanding:
+        return first
+    second = judged_by("boosting")
+    return first._replace(judgement=first.judgement.confirm(second.judgement))

@@ -114,7 +114,7 @@ class Judgement:
     spread_: FloatArray = field(repr=False)
     curve_: Curve | None = field(repr=False)
     is_demanding: bool = field(default=False, repr=False)
-    """Whether more evidence was asked for, because a class is rare."""
+    """Whether only clear evidence counts, because nothing could confirm a weak one."""
     # What `conclude` adds.
     wrong_: FloatArray = field(default_factory=lambda: np.empty(0), repr=False)
     score_: FloatArray = field(default_factory=lambda: np.empty(0), repr=False)
@@ -227,6 +227,8 @@ class Judgement:
                     f"No verdict: {one} sees wrong labels, but {other} does not, so that they may "
                     "be the fault of the model."
                 ]
+        if self.is_demanding:
+            return ["No clear sign of labels wrong at random; a weak one does not count here."]
         return ["No sign of labels wrong at random."]
 
     def _look(self) -> str:
@@ -281,7 +283,7 @@ class Judgement:
 
     # -- Two models
 
-    def confirm(self, second: Judgement, rows: IntArray | None = None) -> Judgement:
+    def confirm(self, second: Judgement) -> Judgement:
         """Return the judgement that counts only evidence which a second model shares.
 
         The false alarms of different kinds of models have different causes: of boosting in rare
@@ -291,8 +293,6 @@ class Judgement:
         ----------
         second : Judgement
             The judgement of the same labels from another kind of model.
-        rows : ndarray of int, optional
-            The rows that the second one judges, if not all. Others keep their log odds.
 
         Returns
         -------
@@ -300,31 +300,27 @@ class Judgement:
             Its evidence is the smaller of both, and its log odds of a wrong label are the mean of
             both. Where only one model has evidence, `wrong_` is the smaller of both.
         """
-        chosen = slice(None) if rows is None else rows
-        if not np.array_equal(self.index_[chosen], second.index_):
+        if not np.array_equal(self.index_, second.index_):
             raise ValueError(
                 "both judgements have to be of the same labels; needed the same rows in one order"
             )
-        both = np.array([self.log_odds_[chosen], second.log_odds_]).clip(-700, 700)
+        both = np.array([self.log_odds_, second.log_odds_]).clip(-700, 700)
         is_shared = self.has_evidence and second.has_evidence
-        log_odds, given = self.log_odds_.copy(), self.given_probability_.copy()
-        log_odds[chosen] = both.mean(axis=0) if is_shared else both.min(axis=0)
-        given[chosen] = np.sqrt(given[chosen] * second.given_probability_)
         return conclude(
             replace(
                 self,
                 evidence_=min(self.evidence_, second.evidence_),
-                given_probability_=given,
+                given_probability_=np.sqrt(self.given_probability_ * second.given_probability_),
                 models_=(*self.models_[:1], *second.models_[:1]),
-                log_odds_=log_odds,
+                log_odds_=both.mean(axis=0) if is_shared else both.min(axis=0),
             )
         )
 
-    def need_more_if_rare(self) -> Judgement:
-        """Return the judgement with less evidence if a class is rare: it has to be clear then."""
-        if self.rare_class is None or not self.can_judge:
-            return self
-        return conclude(replace(self, evidence_=self.evidence_ - CLEAR, is_demanding=True))
+    def ask_for_clear(self) -> Judgement:
+        """Return the judgement with less evidence, so that only clear evidence counts."""
+        evidence = self.evidence_ - CLEAR
+        models = ((self.models_[0][0], evidence), *self.models_[1:])
+        return conclude(replace(self, evidence_=evidence, models_=models, is_demanding=True))
 
     # -- Tables
 
