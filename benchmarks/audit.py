@@ -19,8 +19,8 @@ from benchmarks.noise import FLIPS
 from benchmarks.quality import collect_rows, make_parser, run_in_turns, spoil_table
 from benchmarks.rows import Row
 from benchmarks.tables import SMALL, TABLES, Table
-from sorr.auditing.fit import fit_model, largest
-from sorr.share import estimate_outlier_share
+from sorr import TrimmedClassifier
+from sorr.share import Judgement, LabelledRows, judge_rows
 
 __all__ = ["report"]
 
@@ -35,17 +35,12 @@ class Suspects(NamedTuple):
     score: Array
 
 
-def read_left_out(model: Any, _: Problem) -> Suspects:
-    """Return the rows that an audit leaves out, and its ranking of all rows; those come first."""
-    order = np.lexsort([model.share_.score_, model.outlier_mask_])
-    score = np.empty(len(order))
-    score[order] = np.arange(len(order))
-    return Suspects(model.outlier_mask_, score)
-
-
-def read_most_suspect(share: Any, problem: Problem) -> Suspects:
-    """Return, for each class, as many rows as are estimated to be wrong: the highest scores."""
-    return Suspects(largest(share.score_, problem.y, share.drop_), share.score_)
+def read_flags(model: Any, _: Problem) -> Suspects:
+    """Return the rows that are flagged, and the ranking of all rows."""
+    judgement: Judgement = getattr(model, "judgement_", model)
+    score = np.empty(len(judgement.order_))
+    score[judgement.order_[::-1]] = np.arange(len(score))  # tiers first
+    return Suspects(judgement.flagged_, score)
 
 
 def read_issues(model: Any, _: Problem) -> Suspects:
@@ -73,14 +68,16 @@ def find_adjusted(problem: Problem) -> Any:
     return find_issues(problem, method="normalized_margin", adjust_pred_probs=True)
 
 
-def estimate(problem: Problem) -> Any:
-    n, seed = len(problem.y), problem.seed % 2**31
-    return estimate_outlier_share(problem.X, problem.y, C=n, drop="estimate", random_state=seed)
-
-
-def fit_audited(problem: Problem) -> Any:
+def judge(problem: Problem) -> Judgement:
+    classes, index = np.unique(problem.y, return_inverse=True)
     seed = problem.seed % 2**31
-    return fit_model(problem.X, problem.y, "classification", "auto", seed, 1)
+    rows = LabelledRows(problem.X, problem.y, index, classes, None, seed=seed)
+    return judge_rows(rows, "auto").judgement
+
+
+def fit_audited(problem: Problem) -> TrimmedClassifier:
+    model = TrimmedClassifier("auto", random_state=problem.seed % 2**31)
+    return model.fit(problem.X, problem.y)
 
 
 class Auditor(NamedTuple):
@@ -94,8 +91,8 @@ AUDITORS = {
     PEER: Auditor(find_issues, read_issues),
     ADJUSTED: Auditor(find_adjusted, read_issues),
     PEER_FIT: Auditor(fit_cleanlab, read_issues),
-    LIST: Auditor(estimate, read_most_suspect),
-    AUDIT: Auditor(fit_audited, read_left_out),
+    LIST: Auditor(judge, read_flags),
+    AUDIT: Auditor(fit_audited, read_flags),
 }
 
 
