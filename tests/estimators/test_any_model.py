@@ -337,7 +337,7 @@ def test_a_grid_search_reaches_the_inner_model(plain):
     assert cross_val_score(trimmed(), X, y, cv=2).min() > 0.6
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("library", ["pandas", *slow("polars")])
 def test_frames_bring_names_and_pipelines_inside_may_put_out_frames(library, noisy):
     frames = pytest.importorskip(library)
     X, y, wrong = noisy
@@ -361,7 +361,7 @@ def test_a_pipeline_around_may_put_out_frames(noisy):
     assert_array_equal(outer.fit(frame, y)[-1].feature_names_in_, ["a", "b", "c"])
 
 
-@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csr_matrix])
+@pytest.mark.parametrize("form", [sparse.csr_array, *slow(sparse.csr_matrix)])
 def test_sparse_rows_are_taken(form, noisy, fitted):
     X, y, _ = noisy
     model = trimmed().fit(form(X), y)
@@ -377,14 +377,12 @@ def test_boosting_of_xgboost(noisy):
     assert model.outlier_mask_[wrong].mean() > 0.5
     assert model.classes_.tolist() == [0, 1]
     assert set(model.predict(X)) == {0, 1}
-    weighted = trimmed(inner).fit(X, (y == "yes").astype(int), sample_weight=np.ones(400))
-    assert weighted.outlier_mask_[wrong].mean() > 0.5
 
 
-def test_boosting_of_lightgbm(noisy):
+def test_boosting_of_lightgbm():
     lightgbm = pytest.importorskip("lightgbm")
-    X, y, wrong = noisy
-    inner = lightgbm.LGBMClassifier(n_estimators=30, num_leaves=8, n_jobs=1, verbose=-1)
+    X, y, wrong = wrong_labels(n=800, rate=0.1, noise=0.1)
+    inner = lightgbm.LGBMClassifier(n_estimators=60, num_leaves=4, n_jobs=1, verbose=-1)
     model = trimmed(inner).fit(X, y)
     assert model.outlier_mask_[wrong].mean() > 0.4
     assert model.classes_.tolist() == ["no", "yes"]

@@ -533,6 +533,7 @@ def test_models_without_a_seed_get_one():
     assert_array_equal(one, two)
 
 
+@pytest.mark.slow  # two processes that import everything
 def test_groups_of_copies_are_the_same_in_every_process():
     code = (
         "import numpy as np; from scipy import sparse\n"

@@ -367,7 +367,7 @@ def judged_rows(draw, most_classes=3):
     return P, y, np.random.default_rng(seed)
 
 
-few = settings(max_examples=examples(30))
+few = settings(max_examples=examples(18))
 
 
 def same(one, other, rows=slice(None), atol=1e-6):
