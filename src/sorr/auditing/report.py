@@ -64,7 +64,7 @@ class AuditReport:
     >>> from sorr.auditing import audit_example
     >>> report = audit_example()
     >>> report.planted
-    Planted(wrong=30, found=29, dropped=29)
+    Planted(wrong=30, found=30, dropped=30)
     >>> report.suspects.loc[0, ["given", "suggested"]].tolist()
     ['no', 'yes']
     """
