@@ -371,16 +371,6 @@ def test_known_rows_stay_known_when_a_second_model_confirms():
     assert not both.tier_[:2].any()
 
 
-def test_a_second_model_may_judge_some_rows_only():
-    P, y, _ = simulate.labelled(1000, rate=0.08, scale=5.0)
-    one, rows = judge_labels(P, y), np.arange(0, 1000, 2)
-    two = judge_labels(blurred(P, 0)[rows], y[rows])
-    both = one.confirm(two, rows)
-    others = np.setdiff1d(np.arange(1000), rows)
-    assert_allclose(both.wrong_[others], one.wrong_[others])
-    assert (both.wrong_[rows] != one.wrong_[rows]).any()
-
-
 # -- Tables ----------------------------------------------------------------------------------------
 
 COLUMNS = ["row", "given", "suggested", "tier", "probability"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +16,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble._forest import ForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
@@ -210,23 +212,33 @@ class LabelledRows:
         )
 
     def fit_model(self, model: Any, rows: IntArray) -> Any:
-        """Fit a model to some of the rows."""
+        """Fit a model to those of some rows that have weight."""
+        weights: dict[str, FloatArray] = {}
+        if self.weight is not None:
+            rows = rows[self.weight[rows] > 0]
+            weights = weight_argument(model, self.weight[rows])
         X, y = self._rows_for(model, rows), self.y[rows]
-        weights = {} if self.weight is None else weight_argument(model, self.weight[rows])
         with warnings.catch_warnings():
             if is_line(model):  # scores of a line that has not converged are good enough
                 warnings.simplefilter("ignore", ConvergenceWarning)
             return model.fit(X, y, **weights, **_check_method_params(self.X, self.extra, rows))
 
     def score(self, model: Any, rows: IntArray) -> FloatArray:
-        """Return the probability of each class for some rows, a part of them at a time."""
+        """Return the probability of each class for some rows, a part of them at a time.
+
+        A forest scores parts in threads: by its own threads, sums of trees depend on who is first.
+        """
         wide = hasattr(self.X, "shape") and not _is_sparse(self.X)
         step = max(1, _CHUNK // max(1, self.X.shape[1] if wide else _STORED))
-        parts = [
-            probabilities_of(model, self._rows_for(model, rows[at : at + step]), self.classes)
-            for at in range(0, len(rows), step)
-        ]
-        return np.concatenate(parts)
+        n_jobs = None
+        if isinstance(model, ForestClassifier):
+            model, n_jobs = copy(model).set_params(n_jobs=None), self.n_jobs
+
+        def score_part(part: IntArray) -> FloatArray:
+            return probabilities_of(model, self._rows_for(model, part), self.classes)
+
+        parts = [(rows[at : at + step],) for at in range(0, len(rows), step)]
+        return np.concatenate(list(_in_threads(score_part, parts, n_jobs)))
 
     def _rows_for(self, model: Any, rows: IntArray) -> Any:
         """Return some of the rows as a model takes them: boosting takes no sparse ones."""
@@ -423,8 +435,9 @@ def group_copies(X: Any) -> IntArray:
 def _row_keys(X: Any, n: int) -> npt.NDArray[Any]:
     """Return one number for each row, equal for rows of equal values."""
     if _is_sparse(X):
-        rows = X.tocsr()
+        rows = X.tocsr().copy()
         rows.sum_duplicates()
+        rows.eliminate_zeros()
         edges = rows.indptr
         texts = [rows.indices[a:b].tobytes() + rows.data[a:b].tobytes() for a, b in pairwise(edges)]
         return np.array([hash(text) for text in texts])

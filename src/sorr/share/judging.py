@@ -81,9 +81,9 @@ def judge_labels(
     """
     labels = as_vector("y", _as_array(y))
     names, columns = _named_columns(probabilities)
-    values = as_log_probabilities(columns) if scores else _as_probabilities(columns)
+    values = as_log_probabilities(_moderate(columns)) if scores else _as_probabilities(columns)
     known_classes, index = _match_classes(labels, classes, names, values.shape[1])
-    if names is not None and classes is None:
+    if classes is None and names is not None and set(names) == set(map(str, known_classes)):
         order = [names.index(name) for name in map(str, known_classes.tolist())]
         values = values[:, order]
     if len(values) != len(labels):
@@ -180,6 +180,13 @@ def _named_columns(given: Any) -> tuple[list[str] | None, npt.NDArray[Any]]:
     return names, array
 
 
+def _moderate(scores: FloatArray) -> FloatArray:
+    """Return scores that are no larger than log odds of probabilities; their unit is free."""
+    if scores.ndim == 2 and scores.shape[1] > 1:
+        scores = scores - scores.mean(axis=1, keepdims=True)
+    return scores * min(1.0, -np.log(SMALLEST) / max(float(np.abs(scores).max()), 1e-300))
+
+
 def _as_probabilities(array: FloatArray) -> FloatArray:
     if array.ndim == 1 or array.shape[1] == 1:
         raise ValueError(
@@ -238,7 +245,8 @@ def _as_right_labels(known: Any, classes: npt.NDArray[Any], n: int) -> IntArray:
             raise ValueError(f"known names row {bad[0]!r}; needed row numbers from 0 to {n - 1}")
         labels = np.array([known[row] for row in rows], dtype=object)
     else:
-        entries = np.asarray(_as_array(known), dtype=object)
+        given = known.to_numpy() if hasattr(known, "to_numpy") else known
+        entries = np.array(given, dtype=object)
         if entries.shape != (n,):
             raise ValueError(
                 f"known has shape {entries.shape}; needed one entry for each of the {n} rows, "
@@ -268,7 +276,9 @@ def _warn_of_probabilities(probabilities: FloatArray, index: IntArray) -> None:
         )
     n = len(index)
     given = probabilities[np.arange(n), index]
-    if n >= TOO_GOOD and bool((given >= probabilities.max(axis=1)).all()):
+    others = probabilities.copy()
+    others[np.arange(n), index] = -np.inf
+    if n >= TOO_GOOD and bool((given > others.max(axis=1)).all()):
         warnings.warn(
             f"All {n:,} labels have the highest probability of their row. If the model was "
             "trained on these rows, its probabilities say nothing about wrong labels: use "

@@ -12,7 +12,7 @@ from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifie
 from sklearn.ensemble._forest import ForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
@@ -30,6 +30,7 @@ from sorr.share.constants import (
 from sorr.share.posterior import calibrate
 
 MODELS = ("auto", "forest", "linear", "boosting")
+_LINE = ("fill", "scale", "line")  # the steps of the named line
 _WORDS = {
     "auto": "a forest with a linear model",
     "forest": "a forest",
@@ -91,16 +92,17 @@ def make_forest(trees: int, seed: int, n_jobs: int | None) -> ExtraTreesClassifi
 
 def make_line(is_sparse: bool) -> Pipeline:
     """Return logistic regression on standardised columns; missing numbers become the mean."""
-    return make_pipeline(
+    steps = (
         SimpleImputer(keep_empty_features=True),
         StandardScaler(with_mean=not is_sparse),
         LogisticRegression(max_iter=STEPS_OF_LINE),
     )
+    return Pipeline(list(zip(_LINE, steps, strict=True)))
 
 
 def is_line(model: Any) -> bool:
     """Tell whether a model is the named line."""
-    return isinstance(model, Pipeline) and model.steps[-1][0] == "logisticregression"
+    return isinstance(model, Pipeline) and tuple(name for name, _ in model.steps) == _LINE
 
 
 def as_scores(probabilities: FloatArray) -> FloatArray:

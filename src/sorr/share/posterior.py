@@ -23,6 +23,7 @@ from sorr._typing import FloatArray, IntArray
 from sorr.share.constants import (
     ASSUMED_NOISE,
     BINS,
+    BY_CHANCE,
     COMMON_RATES,
     DEVIATING,
     FEWEST_IN_PAIR,
@@ -41,6 +42,7 @@ _FISHER_STEPS = 60  # at most; ten or so are needed
 _HOPELESS = 60.0  # by which a log-likelihood is too low for its rates to count
 _SETTLED = 1e-5  # change of a log-likelihood that matters no longer
 _POINTS = 513  # scores at which posteriors are computed; between them they are interpolated
+_DIGITS = 9  # of scores after the point; those that differ by rounding are equal
 _NEGLIGIBLE = 1e-7  # weight of an explanation
 _CHUNK = 50_000  # numbers that are worked on at a time: they fit into a cache
 
@@ -192,13 +194,15 @@ def _bin(s: FloatArray, mass: FloatArray, is_second: FloatArray) -> tuple[FloatA
     A bin holds as much of the rows, and of what the curve of a plain model turns on, as any
     other; equal scores are in one bin, so that copies of a row count as its weight.
     """
+    s = np.round(s, _DIGITS)
     order = np.argsort(s)
     s, mass, is_second = s[order], mass[order], is_second[order]
     bend = mass * expit(s) * expit(-s)
     reach = np.cumsum(mass / mass.sum() + bend / max(float(bend.sum()), 1e-300)) / 2
     starts = np.flatnonzero(np.append(True, s[1:] != s[:-1]))
-    before = np.append(0.0, reach)[starts]
-    bins = np.minimum((BINS * before + 1e-9).astype(np.intp), BINS - 1)
+    edges = np.append(0.0, reach)[np.append(starts, len(s))]
+    middle = 0.5 * (edges[1:] + edges[:-1])  # the same from either end
+    bins = np.minimum((BINS * middle).astype(np.intp), BINS - 1)
     bins = np.repeat(bins, np.diff(np.append(starts, len(s))))
     total = np.bincount(bins, mass, BINS)
     score = np.bincount(bins, mass * s, BINS) / np.maximum(total, 1e-300)
@@ -377,7 +381,8 @@ class Posterior:
     knows : float
         How much of the entropy of the classes the model explains.
     evidence : float
-        The logarithm of how much better some wrong labels explain the labels than none.
+        The logarithm of how much better some wrong labels explain the labels than none, less what
+        chance may give.
     log_odds : ndarray of shape (n_samples,)
         The logarithm of the odds that each label is wrong.
     calibrated : ndarray of shape (n_samples, n_classes)
@@ -483,7 +488,7 @@ def _weigh(grid: Rates, D: FloatArray) -> Weights:
     null = float(grid.log_prior[0] + len(D) * grid.log_conforms)
     whole = float(logsumexp(total))
     some = whole + np.log(-np.expm1(min(null - whole, -1e-300)))
-    evidence = float(some - np.log(-np.expm1(null)))
+    evidence = float(some - np.log(-np.expm1(null))) - BY_CHANCE
     of_rate = np.exp(total - whole)
     conforms = np.exp(grid.log_conforms + common - mix)
     inside = np.exp(grid.log_prior_free + free - own)

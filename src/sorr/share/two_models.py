@@ -84,6 +84,7 @@ class ForestAndLine(ClassifierMixin, BaseEstimator):
         rows = LabelledRows(X, y, index, classes, weight, seed=seed, n_jobs=self.n_jobs)
         self.forest_ = make_forest(TREES, seed, self.n_jobs)
         parts = [rows.hold_out(self.forest_, fitted=True), rows.hold_out("linear")]
+        self.forest_.set_params(n_jobs=None)  # sums of threads depend on who is first
         self.line_ = rows.fit("linear", np.arange(len(y)))
         self.slopes_, self.shift_ = stack(parts, index, weight)[:2]
         self.classes_ = classes

@@ -81,7 +81,8 @@ class Judgement:
         The same as a share of the rows with each label.
     evidence_ : float
         The logarithm of how much better the labels are explained if some are wrong at random
-        than if none is. Above zero there is evidence; minus infinity if the model cannot judge.
+        than if none is, less 1.5, which chance may give. Above zero there is evidence; minus
+        infinity if the model cannot judge.
     verdict_ : {"none", "weak", "clear", "strong"}
         The evidence in a word. ``sentence`` says what it means.
     tier_ : ndarray of int of shape (n_samples,)
@@ -192,9 +193,9 @@ class Judgement:
         return " ".join(filter(None, self._sentences()))
 
     def _sentences(self) -> list[str]:
-        if len(self.index_) < FEWEST_ROWS and not self.can_judge:
+        if self.mass_.sum() < FEWEST_ROWS and not self.can_judge:
             return [
-                f"There are {len(self.index_)} rows, too few to judge labels; needed "
+                f"There are {self.mass_.sum():g} rows, too few to judge labels; needed "
                 f"{FEWEST_ROWS} or more."
             ]
         if not self.can_judge:
