@@ -34,7 +34,7 @@ def test_nor_about_any_classifier_in_the_wrapper(estimator, check):
     check(estimator)
 
 
-BOOTSTRAP = "a bootstrap draws rows, not masses: ExtraTreesClassifier fails the same check"
+BOOTSTRAP = "a bootstrap draws rows, not masses: ExtraTreesClassifier(bootstrap=True) fails too"
 
 
 def failures_of_trees(estimator):
