@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from textwrap import wrap
 
 import numpy as np
 
@@ -31,6 +32,7 @@ PEERS = {
     "judge, 10 classes": ("judge_labels, 50,000 rows, 10 classes", "LogisticRegression", 2),
     "line": ("RankedRangeClassifier(), 1,000 x 20", "ExtraTrees(200)", 0.7),
 }
+WIDTH = 100  # of lines of text
 Number = Callable[[Row], float]
 
 
@@ -88,8 +90,7 @@ def of_rows(key: str) -> Number:
 
 
 def header(title: str, *columns: str) -> Iterator[str]:
-    yield f"**{title}**"
-    yield ""
+    yield from (*wrap(f"**{title}**", WIDTH), "")
     yield f"| {' | '.join(columns)} |"
     yield "|---" * len(columns) + "|"
 
@@ -343,7 +344,9 @@ def draw_rare(rows: Sequence[Row]) -> Iterator[str]:
     yield ""
     doubted = [row["sentence"] for row in select(rows, noise="none", method="boosting")]
     for sentence, times in Counter(text.partition(". ")[0] for text in doubted).items():
-        yield f"Boosting on clean labels, {times} of {len(doubted)}: “{sentence}.”"
+        yield from wrap(
+            f"Boosting on clean labels, {times} of {len(doubted)}: “{sentence}.”", WIDTH
+        )
     yield ""
 
 
