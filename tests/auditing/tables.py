@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from sorr.auditing import Table
+from sorr.auditing.entry import example
 from sorr.auditing.rows import Roles, labelled_rows
 
 
@@ -45,11 +46,12 @@ def line(n=200, seed=0, off=6):
     return pd.DataFrame({"size": size, "rooms": rooms, "price": price})
 
 
-def clear(n=240, seed=0, flipped=20):
-    """Return two classes far apart, with the first few labels wrong: any model sees that."""
-    rng = np.random.default_rng(seed)
-    size, colour = rng.normal(size=n), rng.choice(["red", "blue"], n)
-    size += 2 * np.sign(size)
-    y = np.where(size > 0, "large", "small")
-    y[:flipped] = np.where(y[:flipped] == "large", "small", "large")
-    return pd.DataFrame({"size": size, "colour": colour, "noise": rng.normal(size=n), "y": y})
+def clear(n=432, flipped=30):
+    """Return the robots of the example, the first few with a wrong label: any model sees that."""
+    frame, wrong = example().table.frame, example().wrong
+    other = frame["friendly"].map({"yes": "no", "no": "yes"})
+    frame["y"] = frame.pop("friendly").where(~wrong, other)
+    order = np.argsort(~wrong, kind="stable")
+    frame = frame.iloc[order].reset_index(drop=True).head(n)
+    frame.loc[: flipped - 1, "y"] = frame["y"][:flipped].map({"yes": "no", "no": "yes"})
+    return frame

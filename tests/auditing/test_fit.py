@@ -18,8 +18,8 @@ def judged(request):
 def test_flagged_rows_are_dropped_and_the_model_is_the_named_one(judged):
     judgement = judged.judgement
     np.testing.assert_array_equal(judged.dropped, judgement.flagged_)
-    assert judged.dropped[:20].sum() >= 17
-    assert not judged.dropped[20:].any()
+    assert judged.dropped[:30].sum() >= 24
+    assert judged.dropped[30:].sum() <= 3
     assert judgement.verdict_ != "none"
     kinds = {
         "forest": "ExtraTreesClassifier",
@@ -41,7 +41,7 @@ def test_predictions_of_trees_are_those_of_trees_that_have_not_seen_the_row(judg
         np.testing.assert_array_equal(judged.prediction, judged.model.predict(judged.X))
     else:
         np.testing.assert_array_equal(judged.prediction, judged.held_out)
-    assert 19 / 240 <= wrong <= 22 / 240  # the wrong labels
+    assert 26 / 432 <= wrong <= 50 / 432  # the wrong labels
 
 
 def test_a_linear_model_of_the_kept_rows_is_at_hand(judged):
@@ -55,7 +55,7 @@ def test_a_linear_model_without_the_flagged_rows_has_learned_from_the_others():
     kept = ~fitted.dropped
     again = RankedRangeClassifier(m=0, C=float(kept.sum())).fit(fitted.X[kept], fitted.rows.y[kept])
     np.testing.assert_allclose(fitted.model.coef_, again.coef_, rtol=1e-4, atol=1e-6)
-    assert len(fitted.losses) == 240
+    assert len(fitted.losses) == 432
     np.testing.assert_array_equal(fitted.counts, np.bincount(fitted.groups, fitted.dropped))
 
 
