@@ -12,7 +12,7 @@ from scipy.special import expit, log_softmax, logsumexp, softmax
 from sklearn.linear_model import LogisticRegression
 
 from sorr import judge_labels
-from sorr.share.constants import ASSUMED_NOISE, NO_NOISE, PULL, SPREAD
+from sorr.share.constants import ASSUMED_NOISE, BY_CHANCE, NO_NOISE, PULL, SPREAD
 from sorr.share.posterior import (
     Curves,
     Pairs,
@@ -203,7 +203,7 @@ def test_evidence_and_weights_are_those_of_all_explanations_listed_one_by_one(n_
     total = sum(prior[key] * likelihood[key] for key in prior)
     some = (total - prior[none] * likelihood[none]) / (1 - prior[none])
     found = _weigh(grid, D)
-    assert_allclose(found.evidence, np.log(some / likelihood[none]))
+    assert_allclose(found.evidence, np.log(some / likelihood[none]) - BY_CHANCE)
     for rate in range(n_common):
         mine = sum(prior[key] * likelihood[key] for key in prior if key[0] == rate)
         assert_allclose(found.of_rate[rate], mine / total)
@@ -312,7 +312,7 @@ def recipe_without_bins(P, y, mass):
     )
     joint = log_prior + D
     rest = np.delete(joint, 0)
-    evidence = logsumexp(rest) - logsumexp(np.delete(log_prior, 0))
+    evidence = logsumexp(rest) - logsumexp(np.delete(log_prior, 0)) - BY_CHANCE
     W = softmax(joint)
     w = np.zeros(len(y))
     for g, ((u, c), _) in enumerate(found):
