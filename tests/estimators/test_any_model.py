@@ -121,7 +121,7 @@ def test_without_evidence_nothing_is_dropped(name):
 
 @pytest.mark.parametrize("name", ["forest", *slow("boosting", "auto", "linear")])
 def test_named_models_find_wrong_labels(name):
-    X, y, wrong = wrong_labels(n=500, rate=0.1)
+    X, y, wrong = wrong_labels(n=1000, rate=0.1, noise=0.1)
     model = trimmed(name).fit(X, y)
     assert model.outlier_mask_[wrong].mean() > 0.5
     assert model.classes_.tolist() == ["no", "yes"]
@@ -181,13 +181,13 @@ def test_what_is_not_a_number_of_rows_is_refused(m, error, message, noisy, spy):
 
 
 def test_three_classes():
-    X, y = three_classes(n=600)
+    X, y = three_classes(n=1500)
     X = 2 * X
-    wrong = np.random.default_rng(0).random(600) < 0.08
+    wrong = np.random.default_rng(0).random(1500) < 0.08
     y[wrong] = np.roll(np.array(["a", "b", "c"]), 1)[np.searchsorted(["a", "b", "c"], y[wrong])]
     model = trimmed().fit(X, y)
     assert model.outlier_mask_[wrong].mean() > 0.6
-    assert model.predict_proba(X).shape == (600, 3)
+    assert model.predict_proba(X).shape == (1500, 3)
 
 
 # -- Scores ----------------------------------------------------------------------------------------
@@ -369,10 +369,10 @@ def test_sparse_rows_are_taken(form, noisy, fitted):
     assert_allclose(model.estimator_.coef_, fitted.estimator_.coef_, rtol=0.1)
 
 
-def test_boosting_of_xgboost(noisy):
+def test_boosting_of_xgboost():
     xgboost = pytest.importorskip("xgboost")
-    X, y, wrong = noisy
-    inner = xgboost.XGBClassifier(n_estimators=30, max_depth=3, n_jobs=1)
+    X, y, wrong = wrong_labels(n=800, rate=0.1, noise=0.1)
+    inner = xgboost.XGBClassifier(n_estimators=60, max_depth=2, n_jobs=1)
     model = trimmed(inner).fit(X, (y == "yes").astype(int))
     assert model.outlier_mask_[wrong].mean() > 0.5
     assert model.classes_.tolist() == [0, 1]
