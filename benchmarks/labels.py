@@ -176,7 +176,7 @@ def measure_planted(piece: Piece) -> Iterator[Row]:
         X, y, wrong = spoil(*clean, JUDGED[piece.noise], pair, rng)
     rows = labelled(X, y, seed)
     for name in MODELS:
-        judgement, P = judge_rows(rows, name)
+        judgement, P, _ = judge_rows(rows, name)
         row = {"method": name, **describe(judgement, wrong), **describe_cleanlab(y, P, wrong)}
         if wrong.any():
             row["precision"] = float(average_precision_score(wrong, judgement.score_))
@@ -259,7 +259,7 @@ def measure_rare(piece: Piece) -> Iterator[Row]:
     X, y, wrong = make_rare(piece.number, 0.15 if piece.noise == "false15" else 0.0)
     rows = labelled(X, y, piece.number)
     for name in MODELS:
-        judgement, P = judge_rows(rows, name)
+        judgement, P, _ = judge_rows(rows, name)
         row = {"method": name, **describe(judgement, wrong), "sentence": judgement.sentence}
         yield {**row, **describe_cleanlab(y, P, wrong), "positives": int(y.sum())}
 

@@ -21,7 +21,15 @@ from sorr.auditing.rows import Roles, Rows, Task, labelled_rows
 from sorr.auditing.table import Argument, Table, TableError, quote
 from sorr.estimators import RankedRangeClassifier, RankedRangeRegressor
 from sorr.ranked import kth_largest
-from sorr.share import MODELS, Judgement, LabelledRows, droppable, judge_rows, make_model
+from sorr.share import (
+    FEWEST_ROWS,
+    MODELS,
+    Judgement,
+    LabelledRows,
+    droppable,
+    judge_rows,
+    make_model,
+)
 
 Drop = float | int | Literal["auto"]
 
@@ -252,7 +260,9 @@ def _fit_classes(
     rows = LabelledRows(
         X, y, index, classes, None, seed=seed, n_jobs=jobs, report=_in_halves(progress)
     )
-    judgement, probabilities = judge_rows(rows, name)
+    judgement, probabilities, _ = judge_rows(rows, name)
+    if len(y) < FEWEST_ROWS:  # too few to be judged
+        probabilities = rows.hold_out(name)
     held_out = classes[probabilities.argmax(axis=1)]
     if m != "auto":
         model = fit_linear(X, y, "classification", m, seed, jobs)

@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import get_tags
+from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d, indexable
@@ -162,10 +163,15 @@ class TrimmedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, fit_params: Any) -> None:
+        if get_config()["enable_metadata_routing"] and groups is not None:
+            fit_params = {**fit_params, "groups": groups}
         if fit_params:
             fit_params = process_routing(self, "fit", **fit_params).estimator.fit
         labels = column_or_1d(y, warn=True)
+        assert_all_finite(labels, input_name="y")
         X, labels, groups = indexable(X, labels, groups)
+        if not len(labels):
+            raise ValueError("y has 0 rows; needed two classes or more")
         weight = as_masses(sample_weight, _num_samples(X))
         classes, index = _positions(labels, weight)
         rows = LabelledRows(
@@ -179,7 +185,8 @@ class TrimmedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             report=print_reports(type(self).__name__, self.verbose),
             extra=fit_params,
         )
-        model = self._unfitted(rows.seed)
+        is_stack = is_named(self.estimator) and self.estimator == "auto"
+        model = self._unfitted(rows.seed) if is_stack else rows.make(self.estimator, self.n_jobs)
         masses = np.bincount(index, weight, len(classes))
         if weight is None or (weight % 1 == 0).all():
             masses = np.rint(masses).astype(np.int64)
@@ -188,14 +195,18 @@ class TrimmedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         else:
             counts = ranks_in_classes(self.m, None, masses, classes.tolist()).m
         estimator = self.estimator if is_named(self.estimator) else model
-        self.judgement_ = judge_rows(rows, estimator, cv=self.cv, groups=groups).judgement
+        judged = judge_rows(rows, estimator, cv=self.cv, groups=groups)
+        self.judgement_ = judged.judgement
         if is_auto:
             dropped = droppable(self.judgement_.flagged_, index)
         else:
             dropped = most_suspect(self.judgement_.score_, index, weight, counts)
         kept = np.flatnonzero(~dropped)
-        rows.tell(0, 1, f"the last fit, to {len(kept):,} rows")
-        self.estimator_ = rows.fit_model(model, kept)
+        if judged.model is not None and not dropped.any():
+            self.estimator_ = judged.model  # it was fitted to all rows on the way
+        else:
+            rows.tell(0, 1, f"the last fit, to {len(kept):,} rows")
+            self.estimator_ = rows.fit_model(model, kept)
         self.outlier_mask_, self.classes_ = dropped, classes
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
@@ -306,6 +317,8 @@ class TrimmedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), get_tags(self._unfitted())
         tags.input_tags = inner.input_tags
+        if is_named(self.estimator):
+            tags.input_tags.allow_nan = True
         tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
         tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
         return tags

@@ -287,7 +287,8 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
         places = np.flatnonzero(dropped) if rows.places is None else rows.places[dropped]
         mass = self._dropped_mass(rows, index, dropped)
         self.m_, self.k_ = self.m_ + mass, self.k_ + mass
-        self.losses_[places] = self._losses(rows.X[dropped], self.classes_[index[dropped]])[0]
+        raw = np.asarray(rows.X[dropped] @ self._stored_coef() + np.squeeze(self.intercept_))
+        self.losses_[places] = self._loss.value(encode(self._loss, index[dropped]), raw)
         self.outlier_mask_[places] = True
 
     def row_losses(self, X: Any, y: Any) -> FloatArray:

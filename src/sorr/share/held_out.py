@@ -14,6 +14,7 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.ensemble._forest import ForestClassifier
@@ -182,6 +183,11 @@ class LabelledRows:
     def __len__(self) -> int:
         return len(self.index)
 
+    @property
+    def has_zero_weights(self) -> bool:
+        """Whether rows without weight are scored too."""
+        return self.weight is not None and not self.weight.all()
+
     def take(self, rows: IntArray) -> LabelledRows:
         """Return some of the rows."""
         weight = None if self.weight is None else self.weight[rows]
@@ -200,9 +206,10 @@ class LabelledRows:
 
     def fit(self, estimator: Any, rows: IntArray) -> Any:
         """Return a model of some of the rows."""
-        return self.fit_model(self._make(estimator, self.n_jobs), rows)
+        return self.fit_model(self.make(estimator, self.n_jobs), rows)
 
-    def _make(self, estimator: Any, n_jobs: int | None) -> Any:
+    def make(self, estimator: Any, n_jobs: int | None) -> Any:
+        """Return a model that is not fitted: of any name but "auto", or a copy of an estimator."""
         return make_single(
             estimator,
             self.seed,
@@ -218,10 +225,12 @@ class LabelledRows:
             rows = rows[self.weight[rows] > 0]
             weights = weight_argument(model, self.weight[rows])
         X, y = self._rows_for(model, rows), self.y[rows]
-        with warnings.catch_warnings():
-            if is_line(model):  # scores of a line that has not converged are good enough
-                warnings.simplefilter("ignore", ConvergenceWarning)
+        if not is_line(model):
             return model.fit(X, y, **weights, **_check_method_params(self.X, self.extra, rows))
+        with warnings.catch_warnings(), config_context(enable_metadata_routing=False):
+            # Scores of a line that has not converged are good enough.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return model.fit(X, y, **weights)
 
     def score(self, model: Any, rows: IntArray) -> FloatArray:
         """Return the probability of each class for some rows, a part of them at a time.
@@ -264,6 +273,10 @@ class LabelledRows:
 
         If `fitted`, a forest that is given is fitted to all rows on the way, not a copy of it.
         """
+        if is_named(estimator) and self.extra:
+            plain = copy(self)
+            plain.extra = {}  # they are for the estimator of the user
+            return plain.hold_out(estimator, cv=cv, groups=groups, limit=limit)
         if is_named(estimator) and estimator == "auto":
             parts = [
                 self.hold_out(name, cv=cv, groups=groups, limit=limit)
@@ -272,7 +285,7 @@ class LabelledRows:
             return stack(parts, self.index, self.weight)[2]
         if cv is None and len(self) > limit and not fitted:
             return self._by_samples(estimator, groups, limit)
-        model = estimator if fitted else self._make(estimator, self.n_jobs)
+        model = estimator if fitted else self.make(estimator, self.n_jobs)
         if cv is None and groups is None and has_bag(model):
             return self._out_of_bag(model)
         return self._by_folds(estimator, list(self._splits(cv, groups)))
@@ -316,7 +329,7 @@ class LabelledRows:
         def score_fold(train: IntArray, test: IntArray) -> FloatArray:
             if len(np.unique(self.index[train])) < 2:
                 return self._shares(train, test)
-            model = self._make(estimator, None)
+            model = self.make(estimator, None)
             return self.score(self.fit_model(model, train), test)
 
         probabilities = np.empty((len(self), len(self.classes)))
@@ -393,7 +406,7 @@ class LabelledRows:
         for which, is_scored in ((0, part != 0), (1, part == 0)):
             text = "rows scored by a model of a sample"
             self.tell(which, 2, text)
-            model = self._make(estimator, self.n_jobs)
+            model = self.make(estimator, self.n_jobs)
             if is_named(estimator) and estimator == "forest":
                 model.set_params(n_estimators=math.ceil(self.trees / math.e))
             self.fit_model(model, np.flatnonzero(part == which))
@@ -429,7 +442,15 @@ def group_copies(X: Any) -> IntArray:
     _, group, sizes = np.unique(keys, return_inverse=True, return_counts=True)
     alone = np.flatnonzero(sizes[group] >= CATEGORY)
     group[alone] = len(sizes) + np.arange(len(alone))
-    return np.asarray(np.unique(group, return_inverse=True)[1], dtype=np.intp)
+    return _number_by_first(group)
+
+
+def _number_by_first(group: IntArray) -> IntArray:
+    """Return groups numbered by their first rows, however they were numbered before."""
+    _, first, group = np.unique(group, return_index=True, return_inverse=True)
+    number = np.empty(len(first), dtype=np.intp)
+    number[np.argsort(first)] = np.arange(len(first))
+    return np.asarray(number[group])
 
 
 def _row_keys(X: Any, n: int) -> npt.NDArray[Any]:
@@ -448,7 +469,7 @@ def _row_keys(X: Any, n: int) -> npt.NDArray[Any]:
         return np.asarray(hash_pandas_object(frame, index=False))
     array = np.asarray(X)
     if array.dtype.kind not in "fiub":
-        return np.array([hash(tuple(row)) for row in array.reshape(n, -1).tolist()])
+        return np.array([hash(repr(row)) for row in array.reshape(n, -1).tolist()])
     numbers = np.ascontiguousarray(array.reshape(n, -1) + 0.0, dtype=np.float64)  # -0.0 is 0.0
     mixed = np.zeros(n, dtype=np.uint64)
     for column in numbers.T:  # a hash of 64 bits, column by column, without a copy of all

@@ -184,7 +184,8 @@ def _moderate(scores: FloatArray) -> FloatArray:
     """Return scores that are no larger than log odds of probabilities; their unit is free."""
     if scores.ndim == 2 and scores.shape[1] > 1:
         scores = scores - scores.mean(axis=1, keepdims=True)
-    return scores * min(1.0, -np.log(SMALLEST) / max(float(np.abs(scores).max()), 1e-300))
+    most = max(float(np.abs(scores).max()), 1e-300)
+    return np.asarray(scores * min(1.0, -np.log(SMALLEST) / most))
 
 
 def _as_probabilities(array: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sorr._checks import as_masses, as_whole_seed, classes_of
 from sorr._typing import FloatArray
-from sorr.share.constants import LARGEST_SAMPLE, STRONG, TREES
+from sorr.share.constants import FEWEST_ROWS, LARGEST_SAMPLE, STRONG, TREES
 from sorr.share.held_out import LabelledRows
 from sorr.share.judging import as_log, judge
 from sorr.share.models import as_scores, is_named, make_forest, make_single, name_of, stack
@@ -68,6 +68,20 @@ class ForestAndLine(ClassifierMixin, BaseEstimator):
         -------
         self
         """
+        self.fit_held_out(X, y, sample_weight)
+        return self
+
+    def fit_held_out(self, X: Any, y: Any, sample_weight: Any = None) -> FloatArray:
+        """Fit, and return the held-out probabilities of the rows with weight on the way.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
         X, y = validate_data(
             self,
             X,
@@ -86,9 +100,9 @@ class ForestAndLine(ClassifierMixin, BaseEstimator):
         parts = [rows.hold_out(self.forest_, fitted=True), rows.hold_out("linear")]
         self.forest_.set_params(n_jobs=None)  # sums of threads depend on who is first
         self.line_ = rows.fit("linear", np.arange(len(y)))
-        self.slopes_, self.shift_ = stack(parts, index, weight)[:2]
+        self.slopes_, self.shift_, probabilities = stack(parts, index, weight)
         self.classes_ = classes
-        return self
+        return probabilities
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class.
@@ -140,6 +154,8 @@ class Judged(NamedTuple):
 
     judgement: Judgement
     probabilities: FloatArray
+    model: ForestAndLine | None = None
+    """The model of all rows, if it was fitted on the way."""
 
 
 def judge_rows(
@@ -161,10 +177,15 @@ def judge_rows(
     """
 
     def judged_by(model: Any) -> Judged:
-        probabilities = rows.hold_out(model, cv=cv, groups=groups, limit=limit)
+        fitted, has_folds = None, cv is not None or groups is not None or len(rows) > limit
+        if is_named(model) and model == "auto" and not (has_folds or rows.has_zero_weights):
+            fitted = ForestAndLine(random_state=rows.seed, n_jobs=rows.n_jobs)
+            probabilities = fitted.fit_held_out(rows.X, rows.y, rows.weight)
+        else:
+            probabilities = rows.hold_out(model, cv=cv, groups=groups, limit=limit)
         L, name = as_log(probabilities), name_of(model)
         found = judge(L, rows.index, rows.classes, rows.weight, known=known, model=name)
-        return Judged(found, probabilities)
+        return Judged(found, probabilities, fitted)
 
     def judged_by_forest(name: str) -> Judged:
         judged = judged_by(name)
@@ -173,6 +194,11 @@ def judge_rows(
             return judged._replace(judgement=judged.judgement.ask_for_clear())
         return judged
 
+    mass = len(rows) if rows.weight is None else rows.weight.sum()
+    if mass < FEWEST_ROWS:
+        even = np.full((len(rows), len(rows.classes)), 1 / len(rows.classes))
+        judgement = judge(np.log(even), rows.index, rows.classes, rows.weight, known=known)
+        return Judged(judgement, even)
     if not (is_named(estimator) and estimator in ("auto", "forest")):
         first = judged_by(estimator)
         if not first.judgement.has_evidence:

@@ -81,8 +81,8 @@ class Judgement:
         The same as a share of the rows with each label.
     evidence_ : float
         The logarithm of how much better the labels are explained if some are wrong at random
-        than if none is, less 1.5, which chance may give. Above zero there is evidence; minus
-        infinity if the model cannot judge.
+        than if none is, less that of 10. So there is evidence above zero, from ten to one on; it
+        is minus infinity if the model cannot judge.
     verdict_ : {"none", "weak", "clear", "strong"}
         The evidence in a word. ``sentence`` says what it means.
     tier_ : ndarray of int of shape (n_samples,)
