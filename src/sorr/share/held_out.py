@@ -225,11 +225,14 @@ class LabelledRows:
             rows = rows[self.weight[rows] > 0]
             weights = weight_argument(model, self.weight[rows])
         X, y = self._rows_for(model, rows), self.y[rows]
-        if not is_line(model):
-            return model.fit(X, y, **weights, **_check_method_params(self.X, self.extra, rows))
+        if self.extra:  # by the routing of metadata, which the model's own requests decide
+            extra = dict(_check_method_params(self.X, self.extra, rows))
+            if self.weight is not None:
+                extra["sample_weight"] = self.weight[rows]
+            return model.fit(X, y, **extra)
         with warnings.catch_warnings(), config_context(enable_metadata_routing=False):
-            # Scores of a line that has not converged are good enough.
-            warnings.simplefilter("ignore", ConvergenceWarning)
+            if is_line(model):  # scores of a line that has not converged are good enough
+                warnings.simplefilter("ignore", ConvergenceWarning)
             return model.fit(X, y, **weights)
 
     def score(self, model: Any, rows: IntArray) -> FloatArray:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.special import log_softmax
-from sklearn import get_config
 from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.ensemble._forest import ForestClassifier
@@ -139,11 +138,11 @@ def weight_argument(model: Any, weight: FloatArray) -> dict[str, FloatArray]:
     """Return the arguments of `fit` by which a model takes weights."""
     if is_line(model):
         return {f"{step}__sample_weight": weight for step in _LINE[1:]}
-    if isinstance(model, Pipeline) and not get_config()["enable_metadata_routing"]:
+    if isinstance(model, Pipeline):
         name, last = model.steps[-1]
         inner = weight_argument(last, weight)
         return {f"{name}__{key}": value for key, value in inner.items()}
-    if isinstance(model, Pipeline) or has_fit_parameter(model, "sample_weight"):
+    if has_fit_parameter(model, "sample_weight"):
         return {"sample_weight": weight}
     raise ValueError(
         f"{type(model).__name__} takes no sample_weight; needed a classifier whose fit takes it, "
