@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from textwrap import wrap
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,6 +41,7 @@ def board(rows: Sequence[Row]) -> Iterator[str]:
     parts: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         parts[row["part"]].append(row)
+    yield from draw_goals(parts)
     for name, draw in DRAWN.items():
         if name in parts:
             yield from draw(parts[name])
@@ -97,6 +99,210 @@ def header(title: str, *columns: str) -> Iterator[str]:
 
 def line(*cells: object) -> str:
     return f"| {' | '.join(map(str, cells))} |"
+
+
+# -- What was to be reached ----------------------------------------------------------------------
+
+
+class Goal(NamedTuple):
+    """A number to reach, on both halves of the tables or on one set alone."""
+
+    work: str
+    peer: str
+    target: str
+    reached: dict[str, float]
+    """The number by half, or by the name of a set."""
+    gaps: list[float]
+    """What is missing, for each of them; zero or less if nothing is."""
+    digits: int = 1
+
+    def __str__(self) -> str:
+        values = {name: f"{value:.{self.digits}f}" for name, value in self.reached.items()}
+        alone = ", ".join(f"{name} {values[name]}" for name in values if name not in HALVES)
+        worst = max(self.gaps)
+        missed = f"**missed by {worst:.{self.digits}f}**"
+        halves = values.get("design", ""), values.get("report", "")
+        return line(
+            *(self.work, self.peer, self.target, *halves, alone),
+            "reached" if worst <= 0 else missed,
+        )
+
+
+def at_least(
+    work: str, peer: str, target: float, reached: dict[str, float], digits: int = 1
+) -> Goal:
+    gaps = [target - value for value in reached.values()]
+    return Goal(work, peer, f"at least {target:g}", reached, gaps, digits)
+
+
+def at_most(
+    work: str, peer: str, target: float, reached: dict[str, float], digits: int = 1
+) -> Goal:
+    gaps = [value - target for value in reached.values()]
+    return Goal(work, peer, f"at most {target:g}", reached, gaps, digits)
+
+
+def draw_goals(parts: dict[str, list[Row]]) -> Iterator[str]:
+    yield from header(
+        "What was to be reached, and what was",
+        *("work", "peer", "to reach", "design tables", "report tables", "alone", ""),
+    )
+    for name, find in GOALS.items():
+        if name in parts:
+            yield from map(str, find(parts[name]))
+    yield ""
+
+
+def each_half(rows: Sequence[Row], number: Callable[[list[Row]], float]) -> dict[str, float]:
+    return {half: number(part) for half, part in halves(rows)}
+
+
+def planted_goals(rows: Sequence[Row]) -> Iterator[Goal]:
+    noisy = {noise: select(rows, noise=noise) for noise in NOISES}
+    peer = "cleanlab with boosting, its best"
+
+    def lead_of(method: str, key: str, peer: str) -> Callable[[list[Row]], float]:
+        def find(part: list[Row]) -> float:
+            theirs = select(part, method=peer)
+            best = mean(theirs, percent(f"cleanlab {better_ranking(theirs)}"))
+            return mean(select(part, method=method), percent(key)) - best
+
+        return find
+
+    for noise, (target, same) in {"sym15": (7, 0), "one30": (11, 5)}.items():
+        if noisy[noise]:
+            kind = f"average precision, {NOISES[noise]}"
+            found = each_half(noisy[noise], lead_of("auto", "precision", "boosting"))
+            yield at_least(f"{kind}: lead of auto", peer, target, found)
+            for name in ("boosting", "auto"):
+                found = each_half(noisy[noise], lead_of(name, "alone", name))
+                work = f"{kind}: same probabilities, {name}"
+                yield at_least(work, "cleanlab, its best", same, found)
+    clean = select(rows, noise="none")
+    theirs = each_half(
+        select(clean, method="boosting"), lambda part: mean(part, of_rows("cleanlab flagged"))
+    )
+    peer = "cleanlab " + ", ".join(f"{value:.1f}" for value in theirs.values())
+    for name in MODELS:
+        found = each_half(select(clean, method=name), lambda part: mean(part, of_rows("flagged")))
+        yield at_most(f"flagged on clean tables, %: {name}", peer, 0.3, found, 2)
+    found = each_half(clean, lambda part: max(map(of_rows("flagged"), part)))
+    yield at_most("the same, the worst sample by any model", "", 2, found, 2)
+    for name in MODELS:
+        if survivors := select(clean, data="TitanicSurvival", method=name):
+            found = {"worst of 3": max(map(of_rows("flagged"), survivors))}
+            yield at_most(f"flagged on TitanicSurvival, %: {name}", "", 0, found, 2)
+    for noise, some in noisy.items():
+        for bin_ in ("0.9 to 1", "0.5 to 0.9"):
+            ours = select(some, method="auto")
+            found = each_half(ours, lambda part, bin_=bin_: abs(gap_of_stated(part, bin_)))  # type: ignore[misc]
+            yield at_most(f"stated against actual, {NOISES[noise]}: {bin_}", "", 10, found)
+
+
+def gap_of_stated(rows: Sequence[Row], bin_: str) -> float:
+    """Return by how many points more rows of a bin are wrong than it says."""
+    found = [row["stated"][bin_] for row in rows if sign(row["evidence"])]
+    n, stated, actual = np.sum(found, axis=0) if found else (1, 0, 0)
+    return float(100 * (actual - stated) / max(n, 1))
+
+
+def refit_goals(rows: Sequence[Row]) -> Iterator[Goal]:
+    def gain(name: str, plain: str) -> Callable[[list[Row]], float]:
+        return lambda part: (
+            mean(select(part, method=name), percent("drop"))
+            - mean(select(part, method=plain), percent("plain"))
+        )
+
+    noisy = [row for row in rows if row["noise"] != "none"]
+    for label, some, target in (("noise", noisy, 2.0), ("clean", select(rows, noise="none"), -0.1)):
+        theirs = each_half(some, gain("CleanLearning", "boosting"))
+        peer = "CleanLearning " + ", ".join(f"{value:+.1f}" for value in theirs.values())
+        for name in MODELS:
+            work = f"accuracy minus plain, {label}: {name}"
+            yield at_least(work, peer, target, each_half(some, gain(name, name)))
+
+
+def line_goals(rows: Sequence[Row]) -> Iterator[Goal]:
+    for noise, label, target in (("none", "clean", -0.1), ("one20", "one class 20 %", 0.8)):
+        found = each_half(
+            select(rows, noise=noise),
+            lambda part: (
+                mean(select(part, method="default"), percent("accuracy"))
+                - mean(select(part, method="LogisticRegression"), percent("accuracy"))
+            ),
+        )
+        yield at_least(f"RankedRangeClassifier(), {label}", "LogisticRegression()", target, found)
+
+
+def rare_goals(rows: Sequence[Row]) -> Iterator[Goal]:
+    clean = max(int(row["flagged"]) for row in select(rows, noise="none"))
+    yield at_most("rare class, clean: flagged by any model", "", 5, {"worst": clean}, 0)
+    auto = select(rows, noise="false15", method="auto")
+    flagged, hits, wrong = (sum(row[key] for row in auto) for key in ("flagged", "hits", "wrong"))
+    found = {"auto": 100 * hits / wrong}
+    yield at_least("rare class, false positives found, %", "", 80, found, 0)
+    yield at_least("of the flagged ones right, %", "", 90, {"auto": 100 * hits / flagged}, 0)
+
+
+def verified_goals(rows: Sequence[Row]) -> Iterator[Goal]:
+    for row in select(rows, method="ranking"):
+        auc = row["auc"]
+        best = max(auc[name] for name in RANKINGS)
+        found = {SIZES[row["data"]]: auc["ours"]}
+        yield at_least("AUC of verified errors", "cleanlab, its best", round(best, 3), found, 3)
+    for data in dict.fromkeys(row["data"] for row in rows):
+        part = select(rows, data=data)
+        tiers = [row for row in part if row["method"].startswith("tier")]
+        total = select(part, method="ranking")[0]["confirmed"]
+        held = 100 * sum(row["confirmed"] for row in tiers) / total
+        size = 100 * sum(row["rows"] for row in tiers) / tiers[0]["of"]
+        yield at_least("confirmed errors in the tiers, %", "", 66, {SIZES[data]: held}, 0)
+        yield at_most("rows in the tiers, %", "", 3, {SIZES[data]: size})
+        if tiers[0]["reviewed"]:
+            right = 100 * tiers[0]["confirmed"] / tiers[0]["reviewed"]
+            yield at_least("top tier right, %", "", 90, {SIZES[data]: right}, 0)
+
+
+def flips_goals(rows: Sequence[Row]) -> Iterator[Goal]:
+    for noise in ("flip10", "flip100"):
+        found = sum(sign(row["evidence"]) for row in select(rows, noise=noise))
+        work = f"MNIST, {noise.removeprefix('flip')} flipped: trials with evidence"
+        yield at_least(work, "", 5, {"of 5": found}, 0)
+    flagged = float(np.mean([row["flagged"] for row in select(rows, noise="flip100")]))
+    yield at_least("100 flipped: flagged", "", 95, {"mean": flagged}, 0)
+
+
+def shapes_goals(rows: Sequence[Row]) -> Iterator[Goal]:
+    for row in rows:
+        before = row["shapes"]["as given"][1]
+        if before:
+            found = {name: 100 * abs(row["shapes"][name][1] / before - 1) for name in SHAPES[:-1]}
+            flipped = row["noise"].removeprefix("flip")
+            work = f"change of flags, %: {SIZES[row['data']]}, flipped: {flipped}"
+            yield at_most(work, "", 10, found, 0)
+
+
+def time_goals(rows: Sequence[Row]) -> Iterator[Goal]:
+    for data, (ours, peer, target) in PEERS.items():
+        found = {
+            label: float(np.median(np.divide(row["ours"], row["peer"])))
+            for noise, label in (("none", "clean"), ("sym15", "noisy"))
+            for row in select(rows, data=data, noise=noise)
+        }
+        if found:
+            yield at_most(f"time, {ours}", peer, target, found, 2)
+
+
+GOALS: dict[str, Callable[[Sequence[Row]], Iterator[Goal]]] = {
+    "planted": planted_goals,
+    "refit": refit_goals,
+    "line": line_goals,
+    "rare": rare_goals,
+    "verified": verified_goals,
+    "flips": flips_goals,
+    "shapes": shapes_goals,
+    "time": time_goals,
+}
 
 
 # -- Planted noise, and clean tables --------------------------------------------------------------
