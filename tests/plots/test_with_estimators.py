@@ -126,7 +126,9 @@ def test_weights_are_mass_and_rows_without_any_are_not_drawn(rows):
 
 def test_a_pipeline_is_looked_through(rows):
     X, y = rows
-    pipeline = make_pipeline(StandardScaler(), RankedRangeClassifier(m=0.1, random_state=0)).fit(X, y)
+    pipeline = make_pipeline(StandardScaler(), RankedRangeClassifier(m=0.1, random_state=0)).fit(
+        X, y
+    )
     mask = pipeline[-1].outlier_mask_
     boundary = DecisionBoundaryDisplay.from_estimator(pipeline, X, y, resolution=20)
     assert_array_equal(boundary.left_out_.get_offsets(), X[mask])

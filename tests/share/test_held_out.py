@@ -227,7 +227,7 @@ def test_groups_hold_for_a_forest_too():
     forest = RandomForestClassifier(30)
     apart = held_out_probabilities(forest, X, y, groups=groups, random_state=0)
     given = apart[np.arange(120), y]
-    assert given.mean() < 0.6
+    assert given.mean() < 0.7
     together = held_out_probabilities(forest, X, y, random_state=0)
     assert together[np.arange(120), y].mean() > 0.8
 

@@ -21,6 +21,8 @@ def labelled_rows(n=300, seed=0):
 class Scripted(LabelledRows):
     """Rows whose held-out probabilities are written down for each model."""
 
+    has_zero_weights = True  # so that "auto" is asked for its probabilities, and not fitted
+
     def __init__(self, y, **by_model):
         super().__init__(np.zeros((len(y), 1)), y, y, np.array([0, 1]), None, seed=0)
         self.by_model = by_model

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit
 
 from sorr._csv import to_csv
 from sorr._typing import BoolArray, FloatArray, IntArray
@@ -271,9 +272,18 @@ class Judgement:
         return self.classes_[shares.argmin()] if shares.min() < few else None
 
     @property
+    def odds_at_random(self) -> FloatArray:
+        """The odds that each label is wrong at random: without evidence, if any label is at all."""
+        odds = np.exp(np.minimum(self.log_odds_, 700.0))
+        if self.has_evidence:
+            return odds
+        wrong = expit(self.evidence_) * odds / (1 + odds)
+        return np.asarray(wrong / (1 - wrong))
+
+    @property
     def n_reviews(self) -> int:
         """How many known rows are not obviously wrong: they tell how many others are wrong."""
-        return int((self.known_ & (self.log_odds_ <= 0)).sum())
+        return int((self.known_ & (self.odds_at_random <= 1)).sum())
 
     @property
     def total_interval(self) -> tuple[float, float]:
@@ -367,11 +377,11 @@ class Judgement:
 def conclude(draft: Judgement) -> Judgement:
     """Return the judgement with all that follows from evidence, log odds and known rows."""
     index, mass, right = draft.index_, draft.mass_, draft.right_
-    K, log_odds = len(draft.classes_), draft.log_odds_
+    K = len(draft.classes_)
     known, doubt = right >= 0, 1 - draft.given_probability_
     is_wrong = known & (right != index)
     look_share = SHARE_WITH_EVIDENCE if draft.has_evidence else SHARE_WITHOUT_EVIDENCE
-    odds = np.exp(np.minimum(log_odds, 700.0))
+    odds = draft.odds_at_random
     asked = known & (odds <= 1)
     has_reviews = int(asked.sum()) >= ENOUGH_REVIEWS
     if has_reviews:
