@@ -75,6 +75,8 @@ def make_single(
         return make_forest(trees, seed, n_jobs)
     if estimator == "linear":
         return make_line(is_sparse)
+    if estimator != "boosting":
+        raise ValueError(f"estimator={estimator!r} combines two models; needed a single one")
     return HistGradientBoostingClassifier(
         max_iter=ROUNDS_OF_BOOSTING,
         max_leaf_nodes=LEAVES_OF_BOOSTING,

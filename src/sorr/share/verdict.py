@@ -211,6 +211,8 @@ class Judgement:
         whole, at_least = float(self.mass_.sum()), max(float(self.count_.sum()), 1.0)
         low, high = (f"{end:,.0f}" for end in self.total_interval)
         range_text = f"; {low} to {high} if they are wrong at random" if low != high else ""
+        if low == "0":
+            range_text = f"; up to {high} if they are wrong at random"
         tiers = [(int((self.tier_ == tier).sum()), Tier(tier)) for tier in (3, 2)]
         parts = [
             f"{rows:,} {'is' if rows == 1 else 'are'} {tier.label}" for rows, tier in tiers if rows
@@ -309,21 +311,20 @@ class Judgement:
         -------
         Judgement
             Its evidence is the smaller of both, and its log odds of a wrong label are the mean of
-            both. Where only one model has evidence, `wrong_` is the smaller of both.
+            both.
         """
         if not np.array_equal(self.index_, second.index_):
             raise ValueError(
                 "both judgements have to be of the same labels; needed the same rows in one order"
             )
         both = np.array([self.log_odds_, second.log_odds_]).clip(-700, 700)
-        is_shared = self.has_evidence and second.has_evidence
         return conclude(
             replace(
                 self,
                 evidence_=min(self.evidence_, second.evidence_),
                 given_probability_=np.sqrt(self.given_probability_ * second.given_probability_),
                 models_=(*self.models_[:1], *second.models_[:1]),
-                log_odds_=both.mean(axis=0) if is_shared else both.min(axis=0),
+                log_odds_=both.mean(axis=0),
             )
         )
 
@@ -385,11 +386,13 @@ def conclude(draft: Judgement) -> Judgement:
     asked = known & (odds <= 1)
     has_reviews = int(asked.sum()) >= ENOUGH_REVIEWS
     if has_reviews:
-        wrong_asked = PRIOR_REVIEWS * look_share + float((asked & is_wrong).sum())
-        look_share = min(wrong_asked / (PRIOR_REVIEWS + float(doubt[asked].sum())), ALMOST_SURE)
-        # No further than somebody looked: rows as doubtful as those that were checked.
+        usual, in_tier = PRIOR_REVIEWS * look_share, asked & (doubt > 1 - WORTH_A_LOOK)
+        look_share = (usual + (in_tier & is_wrong).sum()) / (PRIOR_REVIEWS + in_tier.sum())
+        # A label goes wrong as far as it is in doubt, but no further than somebody looked.
+        wrong_asked = usual + float((asked & is_wrong).sum())
+        rate = min(wrong_asked / (PRIOR_REVIEWS + float(doubt[asked].sum())), ALMOST_SURE)
         near = (odds <= 1) & (doubt >= doubt[asked].min())
-        by_look = np.where(near, look_share * doubt, 0.0)
+        by_look = np.where(near, rate * doubt, 0.0)
         odds = (odds + by_look) / (1 - by_look)  # right is what neither chance nor look makes wrong
     wrong = odds / (1 + odds)
     wrong[known] = is_wrong[known]
