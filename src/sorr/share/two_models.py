@@ -12,7 +12,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sorr._checks import as_masses, as_whole_seed, classes_of
 from sorr._typing import FloatArray
-from sorr.share.constants import FEWEST_ROWS, LARGEST_SAMPLE, STRONG, TREES
+from sorr.share.constants import (
+    FEWEST_ROWS,
+    LARGEST_SAMPLE,
+    MOST_ROWS_ALONE,
+    STRONG,
+    TREES,
+)
 from sorr.share.held_out import LabelledRows
 from sorr.share.judging import as_log, judge
 from sorr.share.models import as_scores, is_named, make_forest, make_single, name_of, stack
@@ -169,7 +175,8 @@ def judge_rows(
 ) -> Judged:
     """Judge labels by a model, and if it sees evidence, by a model of another kind too.
 
-    Strong evidence of a forest stands by itself; less has to be shared by boosting. In rare
+    Strong evidence of a forest stands by itself up to 10,000 rows; else boosting has to share it,
+    since among more rows the misfit of a forest is strong evidence too. In rare
     classes boosting sees wrong labels where there are none, and it takes no wide sparse rows:
     there, a forest needs clear evidence instead. Every other model has to share its evidence with
     a forest. Clean labels pay nothing: the second model is fitted only if the first one sees
@@ -206,8 +213,9 @@ def judge_rows(
         second = judged_by_forest("auto")
         return first._replace(judgement=first.judgement.confirm(second.judgement))
     first = judged_by_forest(estimator)
-    is_weak = 0 < first.judgement.evidence_ <= STRONG
-    if not is_weak or first.judgement.is_demanding:
+    found = first.judgement
+    stands_alone = found.evidence_ > STRONG and len(rows) <= MOST_ROWS_ALONE
+    if not found.has_evidence or found.is_demanding or stands_alone:
         return first
     second = judged_by("boosting")
     return first._replace(judgement=first.judgement.confirm(second.judgement))
