@@ -319,6 +319,7 @@ class TrimmedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags.input_tags = inner.input_tags
         if is_named(self.estimator):
             tags.input_tags.allow_nan = True
+            tags.input_tags.sparse = self.estimator != "boosting"
         tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
         tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
         return tags
