@@ -48,7 +48,7 @@ BY_CHANCE = math.log(10)
 """Evidence that chance and groups of equal rows may give: it counts from ten to one on. Of classes
 that overlap without a wrong label, 200 to 20,000 rows, at most 2 in 100 draws have more, but 3 to
 15 in 100 have evidence of more than even odds. On the passengers of the Titanic, of whom none is
-wrong, it is between 3 and 10 to one."""
+wrong, it is between 2 and 10 to one."""
 
 SPREAD = 1.0
 """The standard deviation of the logarithm of a slope, and of a shift, around the calibration of all
