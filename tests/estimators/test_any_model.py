@@ -165,7 +165,7 @@ def test_fractions_are_of_mass(noisy):
     ("m", "error", "message"),
     [
         ("atuo", ValueError, "m='atuo' is not known; did you mean 'auto'"),
-        (5, ValueError, "m=5 is a count, but rows are ranked within each class"),
+        (5, ValueError, "m=5 is a count, but rows are dropped within each class"),
         (0.0, ValueError, "0.0"),
         (1.0, ValueError, "1.0"),
         (-0.1, ValueError, "-0.1"),
@@ -483,3 +483,10 @@ def test_progress_is_printed_on_request(noisy, capsys):
     lines = capsys.readouterr().err.splitlines()
     assert all(line.startswith("[TrimmedClassifier] ") for line in lines)
     assert "the last fit, to 36" in lines[-1]
+
+
+def test_a_bare_count_is_refused_with_a_way_out_that_exists():
+    X, y = np.arange(40.0)[:, None], np.repeat(["no", "yes"], 20)
+    with pytest.raises(ValueError, match="needed a mapping such as") as caught:
+        TrimmedClassifier(LogisticRegression(), m=5).fit(X, y)
+    assert "ranking" not in str(caught.value)  # the wrapper has no such option

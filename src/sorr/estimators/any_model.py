@@ -192,6 +192,12 @@ class TrimmedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             masses = np.rint(masses).astype(np.int64)
         if is_auto := isinstance(self.m, str):
             check_choice("m", self.m, ("auto",))
+        elif isinstance(self.m, int | np.integer) and not isinstance(self.m, bool) and self.m:
+            each = dict.fromkeys(classes.tolist()[:2], int(self.m))
+            raise ValueError(
+                f"m={self.m} is a count, but rows are dropped within each class; needed a mapping "
+                f"such as m={each!r}, or a fraction such as m=0.05"
+            )
         else:
             counts = ranks_in_classes(self.m, None, masses, classes.tolist()).m
         estimator = self.estimator if is_named(self.estimator) else model

@@ -188,22 +188,6 @@ class LabelledRows:
         """Whether rows without weight are scored too."""
         return self.weight is not None and not self.weight.all()
 
-    def take(self, rows: IntArray) -> LabelledRows:
-        """Return some of the rows."""
-        weight = None if self.weight is None else self.weight[rows]
-        return LabelledRows(
-            _safe_indexing(self.X, rows),
-            self.y[rows],
-            self.index[rows],
-            self.classes,
-            weight,
-            seed=self.seed,
-            n_jobs=self.n_jobs,
-            report=self.report,
-            trees=self.trees,
-            extra=_check_method_params(self.X, self.extra, rows),
-        )
-
     def fit(self, estimator: Any, rows: IntArray) -> Any:
         """Return a model of some of the rows."""
         return self.fit_model(self.make(estimator, self.n_jobs), rows)
