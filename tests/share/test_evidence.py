@@ -43,6 +43,25 @@ def test_overlap_is_no_evidence(n, model, K):
     assert alarms(n, K, model, draws) <= 1  # of 33: 97 %
 
 
+def draw_categories(seed):
+    """Return rows of a few categories that overlap, as those of a list of passengers."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.random(1300) < 0.64, rng.integers(1, 4, 1300), rng.random(1300) < 0.2])
+    share = np.where(X[:, 0] > 0, [[0.34], [0.15], [0.15]], [[0.97], [0.89], [0.49]])
+    p = share[X[:, 1].astype(int) - 1, np.arange(1300)]
+    return X.astype(float), (rng.random(1300) < p).astype(int)
+
+
+@pytest.mark.parametrize("model", ["auto", "forest", "boosting"])
+def test_nor_is_the_overlap_of_categories(model):
+    found = 0
+    for seed in range(6):
+        X, y = draw_categories(seed)
+        rows = LabelledRows(X, y, y, np.array([0, 1]), None, seed=seed)
+        found += judge_rows(rows, model).judgement.has_evidence
+    assert found == 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("K", [2, 3])
 @pytest.mark.parametrize("model", ["truth", "linear"])

@@ -29,7 +29,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from sorr import held_out_probabilities
-from sorr.share.held_out import assign_folds, group_copies, merge_groups
+from sorr.share import LabelledRows, make_model
+from sorr.share.held_out import assign_folds, find_equal_rows, merge_groups
 from tests.slow import slow
 
 
@@ -178,7 +179,7 @@ def test_copies_share_a_number_and_others_do_not(form):
         "polars": lambda: pytest.importorskip("polars").DataFrame(values),
         "object": lambda: values.astype(str).astype(object),
     }[form]()
-    group = group_copies(X)
+    group = find_equal_rows(X).copies
     keys = [tuple(row) for row in (np.nan_to_num(values, nan=-9) + 0.0).tolist()]
     if form == "object":
         keys = [tuple(row) for row in X.tolist()]
@@ -190,20 +191,84 @@ def test_copies_share_a_number_and_others_do_not(form):
 @pytest.mark.parametrize(("size", "is_category"), [(9, False), (10, True)])
 def test_values_that_many_rows_share_are_a_category_and_no_copies(size, is_category):
     X = np.vstack([np.zeros((size, 2)), np.arange(20).reshape(10, 2) + 1.0])
-    assert len(np.unique(group_copies(X))) == 10 + (size if is_category else 1)
+    assert len(np.unique(find_equal_rows(X).copies)) == 10 + (size if is_category else 1)
+
+
+@pytest.mark.parametrize("form", ["array", "csr", "pandas"])
+@pytest.mark.parametrize("name", ["auto", "forest", "linear", "boosting"])
+def test_rows_of_a_category_share_their_probabilities(name, form):
+    X, y = categories()
+    given = {
+        "array": lambda: X,
+        "csr": lambda: sparse.csr_array(X),
+        "pandas": lambda: pytest.importorskip("pandas").DataFrame(X),
+    }[form]()
+    P = held_out_probabilities(name, given, y, random_state=0)
+    for value in np.unique(X[:, 0]):
+        rows = np.flatnonzero(X[:, 0] == value)
+        assert len(np.unique(P[rows], axis=0)) == 1
+        assert P[rows[0], 1] == pytest.approx(y[rows].mean(), abs=0.15)
+
+
+def categories():
+    """Return a column of 40, 30, 20 and 10 equal rows, and labels of each."""
+    X = np.repeat([[0.0], [1.0], [2.0], [3.0]], [40, 30, 20, 10], axis=0)
+    X = np.column_stack([X, X == 1, X == 2]).astype(float)
+    y = np.concatenate(
+        [
+            np.arange(size) < ones
+            for size, ones in zip((40, 30, 20, 10), (4, 12, 14, 9), strict=True)
+        ]
+    )
+    return X, y.astype(int)
+
+
+def test_what_a_category_shares_is_the_mean_by_weight():
+    X, y = categories()
+    weight = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    weight[:40] = 0.0  # a whole category
+    rows = LabelledRows(X, y, y, np.array([0, 1]), weight, seed=0)
+    P = np.random.default_rng(1).dirichlet([1, 1], len(y))
+    shared = rows.share(P)
+    assert_array_equal(shared[:40], P[:40])
+    for value in (1, 2, 3):
+        part = X[:, 0] == value
+        mean = np.average(P[part], axis=0, weights=weight[part])
+        assert_allclose(shared[part], np.tile(mean, (part.sum(), 1)))
+
+
+def test_with_folds_of_their_own_nobody_shares():
+    X, y = categories()
+    P = held_out_probabilities("linear", X, y, cv=5, random_state=0)
+    assert len(np.unique(P[:40], axis=0)) > 1
+
+
+def test_rows_without_weight_are_in_no_bag():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(150, 3)), rng.integers(0, 2, 150)
+    weight = rng.integers(0, 3, 150).astype(float)
+    has_weight = weight > 0
+    P = held_out_probabilities("forest", X, y, sample_weight=weight, random_state=0)
+    kept = X[has_weight], y[has_weight]
+    alone = held_out_probabilities(
+        "forest", *kept, sample_weight=weight[has_weight], random_state=0
+    )
+    assert_allclose(P[has_weight], alone)
+    forest = make_model("forest", 0).fit(*kept, sample_weight=weight[has_weight])
+    assert_allclose(P[~has_weight], forest.predict_proba(X[~has_weight]))
 
 
 def test_grouping_copies_leaves_a_sparse_matrix_as_it_is():
     thin = sparse.csr_array((np.ones(4), np.array([0, 0, 1, 1]), np.array([0, 2, 4])), shape=(2, 2))
     assert thin.nnz == 4  # two entries for each place
-    group_copies(thin)
+    find_equal_rows(thin)
     assert thin.nnz == 4
 
 
 def test_stored_zeros_of_a_sparse_row_are_zeros():
     data, at = np.array([1.0, 1.0, 0.0]), np.array([0, 0, 1])
     thin = sparse.csr_array((data, at, np.array([0, 1, 3])), shape=(2, 2))
-    group = group_copies(thin)
+    group = find_equal_rows(thin).copies
     assert group[0] == group[1]
 
 
@@ -537,10 +602,10 @@ def test_models_without_a_seed_get_one():
 def test_groups_of_copies_are_the_same_in_every_process():
     code = (
         "import numpy as np; from scipy import sparse\n"
-        "from sorr.share.held_out import group_copies\n"
+        "from sorr.share.held_out import find_equal_rows\n"
         "X = np.arange(60.0).reshape(30, 2) % 11\n"
         "for rows in (X, sparse.csr_array(X), X.astype(str).astype(object)):\n"
-        "    print(group_copies(rows).tolist())"
+        "    print(find_equal_rows(rows).copies.tolist())"
     )
     printed = {
         subprocess.run(

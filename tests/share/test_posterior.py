@@ -12,7 +12,7 @@ from scipy.special import expit, log_softmax, logsumexp, softmax
 from sklearn.linear_model import LogisticRegression
 
 from sorr import judge_labels
-from sorr.share.constants import ASSUMED_NOISE, BY_CHANCE, NO_NOISE, PULL, SPREAD
+from sorr.share.constants import ASSUMED_NOISE, BY_CHANCE, NO_NOISE, PULL, SPREAD_OF_TWO
 from sorr.share.posterior import (
     Curves,
     Pairs,
@@ -301,7 +301,7 @@ def recipe_without_bins(P, y, mass):
     robust, _ = best(ASSUMED_NOISE / 2, ASSUMED_NOISE / 2, 1.0, wide, plain)
     grid = Rates.for_classes(2)
     found = [
-        best(r0, r1, np.exp((robust if g else plain)[0]), SPREAD, robust)
+        best(r0, r1, np.exp((robust if g else plain)[0]), SPREAD_OF_TWO, robust)
         for g, (r0, r1) in enumerate(zip(grid.r0, grid.r1, strict=True))
     ]
     value = np.array([each[1] for each in found])

@@ -322,11 +322,13 @@ def blurred(P, seed, spread=0.5):
     return softmax(np.log(P) + noise, axis=1)
 
 
-def test_confirmed_evidence_is_the_smaller_one_and_log_odds_are_the_mean():
+@pytest.mark.parametrize("second", [5.0, 50.0])
+def test_confirmed_evidence_is_the_smaller_one_and_log_odds_are_the_mean(second):
     P, y, _ = simulate.labelled(1000, rate=0.08, scale=5.0)
     one, two = (judge_labels(blurred(P, seed), y) for seed in (0, 1))
-    both = one.confirm(two)
-    assert both.evidence_ == min(one.evidence_, two.evidence_)
+    both = one.confirm(replace(two, evidence_=second))
+    assert both.evidence_ == min(one.evidence_, second + np.log(10))
+    assert (both.evidence_ == one.evidence_) == (second == 50.0)
     assert len(both.models_) == 2
 
     def logit(w):
@@ -352,6 +354,16 @@ def test_without_the_second_models_evidence_there_is_no_verdict():
     assert both.count_.sum() == 0
     assert both.sentence.startswith("No verdict: the model sees wrong labels, but the model does")
     assert both.wrong_.max() < expit(both.evidence_)  # no more than that any label is wrong
+
+
+def test_a_second_model_confirms_from_even_odds_on():
+    P, y, _ = simulate.labelled(1000, rate=0.08, scale=5.0)
+    one = judge_labels(P, y)
+    for second, is_shared in ((-2.3, True), (-2.31, False)):
+        other = replace(one, evidence_=second)
+        assert one.confirm(other).has_evidence == is_shared
+        assert not one.confirm(replace(other, is_demanding=True)).has_evidence
+        assert not other.confirm(one).has_evidence  # the first needs ten to one
 
 
 def test_two_models_without_evidence_give_no_sign(clean):

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from sklearn.utils.validation import _check_method_params, indexable
 
 from sorr._checks import as_count, as_masses, as_vector, as_whole_seed, classes_of
 from sorr._progress import print_reports
-from sorr._typing import FloatArray, IntArray, Report
+from sorr._typing import BoolArray, FloatArray, IntArray, Report
 from sorr.share.constants import (
     CATEGORY,
     FEWEST_TREES,
@@ -99,7 +99,9 @@ def held_out_probabilities(
     Notes
     -----
     Copies of a row are always held out together, since a copy would give the label away. Values
-    that ten or more rows share are a category, not copies. With folds of your own, you decide.
+    that ten or more rows share are a category, not copies; its rows share the mean of their
+    probabilities, because the model of each has seen all labels of the category but its own, and
+    leans against it. With folds of your own, you decide.
 
     Examples
     --------
@@ -178,7 +180,7 @@ class LabelledRows:
         self.report = report
         self.trees = trees
         self.extra = extra or {}
-        self._copies: IntArray | None = None
+        self._equal_rows: EqualRows | None = None
 
     def __len__(self) -> int:
         return len(self.index)
@@ -271,11 +273,31 @@ class LabelledRows:
             ]
             return stack(parts, self.index, self.weight)[2]
         if cv is None and len(self) > limit and not fitted:
-            return self._by_samples(estimator, groups, limit)
+            return self.share(self._by_samples(estimator, groups, limit))
         model = estimator if fitted else self.make(estimator, self.n_jobs)
         if cv is None and groups is None and has_bag(model):
-            return self._out_of_bag(model)
-        return self._by_folds(estimator, list(self._splits(cv, groups)))
+            return self.share(self._out_of_bag(model))
+        probabilities = self._by_folds(estimator, list(self._splits(cv, groups)))
+        return probabilities if cv is not None else self.share(probabilities)
+
+    def share(self, probabilities: FloatArray) -> FloatArray:
+        """Return probabilities that the rows of a category share: their mean.
+
+        The model of a row has seen all labels of its category but its own, so that each row leans
+        against its label, and the more wrong labels there seem to be.
+        """
+        rows = np.flatnonzero(self.equal_rows.is_category)
+        if not len(rows):
+            return probabilities
+        mass = np.ones(len(rows)) if self.weight is None else self.weight[rows]
+        group = np.unique(self.equal_rows.group[rows], return_inverse=True)[1]
+        total = np.bincount(group, mass)
+        rows, group, mass = (part[total[group] > 0] for part in (rows, group, mass))
+        shared = probabilities.copy()
+        for k in range(shared.shape[1]):
+            sums = np.bincount(group, mass * probabilities[rows, k], len(total))
+            shared[rows, k] = sums[group] / total[group]
+        return shared
 
     def tell(self, done: float, total: float, text: str) -> None:
         """Report progress."""
@@ -287,9 +309,14 @@ class LabelledRows:
     @property
     def copies(self) -> IntArray:
         """The number of the group of each row: rows that are copies of each other share one."""
-        if self._copies is None:
-            self._copies = group_copies(self.X)
-        return self._copies
+        return self.equal_rows.copies
+
+    @property
+    def equal_rows(self) -> EqualRows:
+        """Which rows have equal values."""
+        if self._equal_rows is None:
+            self._equal_rows = find_equal_rows(self.X)
+        return self._equal_rows
 
     def _splits(self, cv: Any, groups: Any) -> Iterator[tuple[IntArray, IntArray]]:
         n = len(self)
@@ -335,19 +362,19 @@ class LabelledRows:
 
     def _out_of_bag(self, forest: Any) -> FloatArray:
         """Return the mean over the trees that have seen neither a row nor a copy of it."""
-        everything = np.arange(len(self))
-        forest = self.fit_model(forest, everything)
-        copies, n_groups = self.copies, int(self.copies.max()) + 1
+        n, copies, n_groups = len(self), self.copies, int(self.copies.max()) + 1
+        forest = self.fit_model(forest, np.arange(n))
+        fitted = np.arange(n) if self.weight is None else np.flatnonzero(self.weight > 0)
         X = _as_forest_input(forest, self.X)
         lookup = np.searchsorted(self.classes, forest.classes_)
 
         def score_tree(tree: Any, drawn: IntArray) -> tuple[IntArray, FloatArray]:
             is_seen = np.zeros(n_groups, dtype=bool)
-            is_seen[copies[drawn]] = True
+            is_seen[copies[fitted[drawn]]] = True
             out = np.flatnonzero(~is_seen[copies])
             return out, tree.predict_proba(X[out], check_input=False)
 
-        total, trees = np.zeros((len(self), len(self.classes))), np.zeros(len(self))
+        total, trees = np.zeros((n, len(self.classes))), np.zeros(n)
         pairs = list(zip(forest.estimators_, forest.estimators_samples_, strict=True))
         for i, (out, part) in enumerate(_in_threads(score_tree, pairs, self.n_jobs)):
             total[np.ix_(out, lookup)] += part
@@ -359,7 +386,7 @@ class LabelledRows:
             total[few] = self._halves(forest, few)
         return total
 
-    def _halves(self, forest: Any, few: npt.NDArray[np.bool_]) -> FloatArray:
+    def _halves(self, forest: Any, few: BoolArray) -> FloatArray:
         """Return probabilities of rows that are in nearly every bag, by two more forests."""
         rng = np.random.default_rng(self.seed)
         rows = np.flatnonzero(few)
@@ -419,17 +446,23 @@ def assign_folds(
     return np.asarray(fold[group])
 
 
-def group_copies(X: Any) -> IntArray:
-    """Return a number for each row that copies of it share.
+class EqualRows(NamedTuple):
+    """Which rows have equal values: few of them are copies, many are a category."""
 
-    Values that many rows share are a category: each of these rows is on its own.
-    """
+    group: IntArray
+    """A number for each row that all rows of equal values share."""
+    is_category: BoolArray
+    copies: IntArray
+    """A number for each row that its copies share; each row of a category is on its own."""
+
+
+def find_equal_rows(X: Any) -> EqualRows:
+    """Return which rows have equal values."""
     n = X.shape[0] if hasattr(X, "shape") else len(X)
-    keys = _row_keys(X, n)
-    _, group, sizes = np.unique(keys, return_inverse=True, return_counts=True)
-    alone = np.flatnonzero(sizes[group] >= CATEGORY)
-    group[alone] = len(sizes) + np.arange(len(alone))
-    return _number_by_first(group)
+    _, group, sizes = np.unique(_row_keys(X, n), return_inverse=True, return_counts=True)
+    is_category = sizes[group] >= CATEGORY
+    copies = np.where(is_category, len(sizes) + np.arange(n), group)
+    return EqualRows(group, is_category, _number_by_first(copies))
 
 
 def _number_by_first(group: IntArray) -> IntArray:

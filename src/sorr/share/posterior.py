@@ -35,6 +35,7 @@ from sorr.share.constants import (
     PULL,
     SMALLEST_SLOPE,
     SPREAD,
+    SPREAD_OF_TWO,
 )
 
 _NEWTON_STEPS = 50  # at most; six or so are needed
@@ -420,7 +421,8 @@ def posterior(L: FloatArray, index: IntArray, mass: FloatArray) -> Posterior:
     grid = Rates.for_classes(K)
     reference = np.full(len(grid.r0), robust.slope)
     reference[0] = max(float(plain.slopes[0]), SMALLEST_SLOPE)
-    curves = fit_curves(pairs, grid.r0, grid.r1, reference, SPREAD, robust)
+    spread = SPREAD_OF_TWO if K == 2 else SPREAD
+    curves = fit_curves(pairs, grid.r0, grid.r1, reference, spread, robust)
     weights = _weigh(grid, curves.value - curves.value[:, :1])
     log_odds = _log_odds(L, index, pairs, curves, grid, weights.of_pair)
     return Posterior(

@@ -15,6 +15,7 @@ from sorr._csv import to_csv
 from sorr._typing import BoolArray, FloatArray, IntArray
 from sorr.share.constants import (
     ALMOST_SURE,
+    BY_CHANCE,
     CLEAR,
     ENOUGH_REVIEWS,
     FEWEST_ROWS,
@@ -310,18 +311,20 @@ class Judgement:
         Returns
         -------
         Judgement
-            Its evidence is the smaller of both, and its log odds of a wrong label are the mean of
-            both.
+            Its log odds of a wrong label are the mean of both. Its evidence is the smaller of
+            both, where that of the second model counts from even odds on, not from ten to one:
+            the same chance hardly misleads two kinds of models.
         """
         if not np.array_equal(self.index_, second.index_):
             raise ValueError(
                 "both judgements have to be of the same labels; needed the same rows in one order"
             )
         both = np.array([self.log_odds_, second.log_odds_]).clip(-700, 700)
+        chance = 0.0 if second.is_demanding else BY_CHANCE
         return conclude(
             replace(
                 self,
-                evidence_=min(self.evidence_, second.evidence_),
+                evidence_=min(self.evidence_, second.evidence_ + chance),
                 given_probability_=np.sqrt(self.given_probability_ * second.given_probability_),
                 models_=(*self.models_[:1], *second.models_[:1]),
                 log_odds_=both.mean(axis=0),
