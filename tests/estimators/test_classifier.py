@@ -48,6 +48,20 @@ def test_without_ranks_three_classes_are_multinomial_logistic_regression():
     assert_allclose(ours.intercept_.sum(), 0, atol=1e-12)
 
 
+@pytest.mark.parametrize("options", [{}, {"class_weight": "balanced"}])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_by_default_the_ridge_is_that_of_logistic_regression(classes, options):
+    X, y = wrong_labels()[:2] if classes == 2 else three_classes()
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    model = RankedRangeClassifier(m=0, tol=1e-10, **options).fit(X, y, weight)
+    peer = LogisticRegression(tol=1e-10, max_iter=1000, **options).fit(X, y, weight)
+    assert_allclose(model.coef_, peer.coef_, atol=1e-5)
+    trimmed = RankedRangeClassifier(m=0.1, tol=1e-10, random_state=0, ranking="pooled").fit(X, y)
+    kept = ~trimmed.outlier_mask_
+    alone = LogisticRegression(tol=1e-10, max_iter=1000).fit(X[kept], y[kept])
+    assert_allclose(trimmed.coef_, alone.coef_, atol=1e-5)
+
+
 def test_without_ranks_the_hinge_is_a_support_vector_machine():
     X, y, _ = wrong_labels(n=80)
     ours = robust(m=0, loss="hinge").fit(X, y)

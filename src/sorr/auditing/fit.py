@@ -305,7 +305,7 @@ def fit_linear(
     """Return a fitted linear model. The ridge is that of scikit-learn's `LogisticRegression`."""
     n_classes = 1 if task == "regression" else len(np.unique(y))
     options = {
-        "C": float(len(y)),
+        "C": float(len(y)) if task == "regression" else "auto",
         "certify": len(y) * n_classes**2 <= _LARGEST_CURVATURE,
         "random_state": seed,
         "n_jobs": jobs,

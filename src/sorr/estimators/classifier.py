@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sorr._checks import as_whole_seed, check_choice, classes_of
+from sorr._checks import as_inverse_ridge, as_whole_seed, check_choice, classes_of
 from sorr._typing import BoolArray, FloatArray, IntArray
 from sorr.estimators.base import (
     LinearClassifier,
@@ -61,10 +61,10 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
         The loss of a row: "logistic" or "hinge". With more than two classes these mean "softmax"
         and "multiclass_hinge". For two classes also "squared_hinge", "modified_huber" and
         "smooth_hinge".
-    C : float, default=1e4
-        The inverse strength of the ridge, as in the paper. scikit-learn sums losses, here they are
-        averaged, so its C is ``C / (k - m)``. With m=0 and k=None this is
-        ``LogisticRegression(C=C / n_samples)``.
+    C : float or "auto", default="auto"
+        The inverse strength of the ridge, as in the paper, which takes 1e4. scikit-learn sums
+        losses, here they are averaged, so its C is ``C / (k - m)``. "auto" is k - m, the ridge of
+        ``LogisticRegression()``: with m=0 and k=None, both are the same model.
     ranking : {"within_class", "pooled"}, default="within_class"
         Whether a row is ranked among the rows of its class or among all rows. Pooled ranking
         drops more rows of a class that is harder, smaller or mislabelled more often; see the user
@@ -166,7 +166,7 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
         k: float | int | Mapping[Any, int | float] | None = None,
         *,
         loss: str | Loss = "logistic",
-        C: float = 1e4,
+        C: float | Literal["auto"] = "auto",
         ranking: Literal["within_class", "pooled"] = "within_class",
         fit_intercept: bool = True,
         solver: Literal["trim", "dca"] = "trim",
@@ -275,6 +275,9 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
             np.maximum(k - self._dropped_mass(rows, index, judged.dropped), 1.0),
             judged.dropped,
         )
+
+    def _inverse_ridge(self, mass: float) -> float:
+        return mass if isinstance(self.C, str) and self.C == "auto" else as_inverse_ridge(self.C)
 
     def _dropped_mass(self, rows: Rows, index: IntArray, dropped: BoolArray) -> FloatArray:
         """Return the mass of dropped rows, of each class or in all."""

@@ -97,11 +97,16 @@ class RankedRangeLinear(LinearModel):
             task.loss,
             m=m[0] if task.groups is None else dict(enumerate(m)),
             k=k[0] if task.groups is None else dict(enumerate(k)),
-            C=self.C,
+            C=self._inverse_ridge(float(np.sum(k) - np.sum(m))),
             groups=task.groups,
             sample_weight=weight,
             fit_intercept=self.fit_intercept,
         )
+
+    def _inverse_ridge(self, mass: float) -> float:
+        """Return C, given the mass of the rows from rank m + 1 to rank k."""
+        del mass
+        return self.C
 
     def _check_options(self) -> None:
         """Refuse options that no solver understands."""

@@ -55,9 +55,9 @@ whom none is wrong (those of the stack are at most 3 to one)."""
 SPREAD_OF_TWO, SPREAD = 3.0, 1.0
 """The standard deviation of the logarithm of a slope, and of a shift, around the calibration of all
 pairs together: for two classes, and for more. Narrower, a pair that overlaps more than others looks
-like noise; wider, it explains noise. Moves, for two, with 1: posteriors from 0.5 to 0.9 are 3 points
-lower under noise of one class, where they are too low already; for more: found -3, 0; 20 Newsgroups
-84, 111 rows flagged."""
+like noise; wider, it explains noise. Moves, for two, with 1: posteriors from 0.5 to 0.9 are 3
+points lower under noise of one class, where they are too low already; for more: found -3, 0; 20
+Newsgroups 84, 111 rows flagged."""
 
 ASSUMED_NOISE = 0.02
 """The share of labels that the calibration for noisy pairs takes to be random. Moves nothing but
