@@ -361,6 +361,11 @@ def test_a_pipeline_around_may_put_out_frames(noisy):
     assert_array_equal(outer.fit(frame, y)[-1].feature_names_in_, ["a", "b", "c"])
 
 
+def test_boosting_by_name_refuses_sparse_rows_with_a_way_out(noisy):
+    with pytest.raises(TypeError, match=r"boosting takes no sparse rows; needed X.toarray\(\)"):
+        TrimmedClassifier("boosting").fit(sparse.csr_array(noisy[0]), noisy[1])
+
+
 @pytest.mark.parametrize("form", [sparse.csr_array, *slow(sparse.csr_matrix)])
 def test_sparse_rows_are_taken(form, noisy, fitted):
     X, y, _ = noisy

@@ -194,7 +194,7 @@ def test_values_that_many_rows_share_are_a_category_and_no_copies(size, is_categ
     assert len(np.unique(find_equal_rows(X).copies)) == 10 + (size if is_category else 1)
 
 
-@pytest.mark.parametrize("form", ["array", "csr", "pandas"])
+@pytest.mark.parametrize("form", ["array", *slow("csr", "pandas")])
 @pytest.mark.parametrize("name", ["auto", "forest", "linear", "boosting"])
 def test_rows_of_a_category_share_their_probabilities(name, form):
     X, y = categories()

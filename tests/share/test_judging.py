@@ -377,6 +377,17 @@ def test_two_decimals_raise_a_warning(two):
     judge_labels(np.column_stack([1 - second, second]), y)  # no warning
 
 
+def test_three_decimals_of_a_model_that_is_mostly_sure_raise_a_warning():
+    P, y, _ = simulate.labelled(400, scale=30.0)
+    rounded = np.column_stack([1 - P[:, 1].round(3), P[:, 1].round(3)])
+    with pytest.warns(UserWarning, match="three decimals, and 8.% of .* scores=True") as caught:
+        judge_labels(rounded, y)
+    assert caught[0].filename == __file__
+    judge_labels(np.log(P), y, scores=True)  # no warning
+    rounded[-1] = [0.9995, 0.0005]
+    judge_labels(rounded, y)  # nor if one row is not rounded
+
+
 def test_probabilities_that_know_every_label_raise_a_warning(two):
     P, y, _ = two
     known = np.where(

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import assert_all_finite, get_tags
@@ -170,6 +171,11 @@ class TrimmedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         labels = column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
         X, labels, groups = indexable(X, labels, groups)
+        if issparse(X) and is_named(self.estimator) and self.estimator == "boosting":
+            raise TypeError(
+                "X is sparse, and boosting takes no sparse rows; needed X.toarray(), or another "
+                "estimator such as 'auto'"
+            )
         if not len(labels):
             raise ValueError("y has 0 rows; needed two classes or more")
         weight = as_masses(sample_weight, _num_samples(X))

@@ -23,6 +23,7 @@ from sorr.share.posterior import Posterior, posterior
 from sorr.share.verdict import Judgement, conclude
 
 _TOLERANCE = 1e-3  # of the sum of the probabilities of a row
+_FIRST = 100  # rows that are looked at before all are
 
 
 def judge_labels(
@@ -267,12 +268,25 @@ def _is_missing(entry: Any) -> bool:
         return True
 
 
+def _is_rounded(probabilities: FloatArray, decimals: int) -> bool:
+    """Tell whether no probability has more decimals than that."""
+    parts = (part * 10**decimals for part in (probabilities[:_FIRST], probabilities))
+    return all(np.allclose(part, np.rint(part), rtol=0, atol=1e-7) for part in parts)
+
+
 def _warn_of_probabilities(probabilities: FloatArray, index: IntArray) -> None:
     """Warn where probabilities are rounded, or as good as only those of known rows can be."""
-    if np.allclose(probabilities * 100, np.rint(probabilities * 100), rtol=0, atol=1e-7):
+    if _is_rounded(probabilities, 2):
         warnings.warn(
             "The probabilities are rounded to two decimals or less, which hides wrong labels; "
             "needed three decimals or more.",
+            stacklevel=3,
+        )
+    elif _is_rounded(probabilities, 3) and (sure := (probabilities >= 1).any(axis=1).mean()) > 0.5:
+        warnings.warn(
+            f"The probabilities are rounded to three decimals, and {sure:.0%} of the rows have "
+            "one of 1. How sure the model is there cannot be told, which hides wrong labels; "
+            "needed more decimals, or log probabilities with scores=True.",
             stacklevel=3,
         )
     n = len(index)

@@ -41,10 +41,15 @@ def fitted(data):
 @pytest.mark.filterwarnings("ignore::sorr.estimators.base.SeparableWarning")
 @pytest.mark.filterwarnings("ignore::sorr.estimators.base.ConstantModelWarning")
 @pytest.mark.filterwarnings("ignore::sorr.estimators.base.NotConvergedWarning")
-@parametrize_with_checks(
-    [RankedRangeClassifierCV(SMALL, cv=3), RankedRangeRegressorCV(SMALL, cv=3)]
-)
+@parametrize_with_checks([RankedRangeClassifierCV(SMALL, cv=3)])
 def test_scikit_learn_finds_nothing_to_complain_about(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sorr.estimators.base.NotConvergedWarning")
+@parametrize_with_checks([RankedRangeRegressorCV(SMALL, cv=3)])
+def test_nor_about_the_search_for_regression(estimator, check):
     check(estimator)
 
 
