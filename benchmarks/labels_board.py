@@ -505,14 +505,14 @@ def draw_line(rows: Sequence[Row]) -> Iterator[str]:
     yield from header(
         "RankedRangeClassifier() minus LogisticRegression(), points "
         "(target: -0.1 on clean labels, +0.8 with one class 20 %)",
-        *("tables", "labels", "LogisticRegression %", "default", "with its ridge"),
+        *("tables", "labels", "LogisticRegression %", "default", "with C=1e4"),
         *("dropped by default, %", "of them wrong, %"),
     )
     for half, part in halves(rows):
         for noise, label in (("none", "clean"), ("one20", "one class 20 %"), ("sym20", "sym 20 %")):
             chosen = select(part, noise=noise)
             plain = by_table(select(chosen, method="LogisticRegression"), percent("accuracy"))
-            ours = [select(chosen, method=name) for name in ("default", "same ridge")]
+            ours = [select(chosen, method=name) for name in ("default", "weak ridge")]
             leads = [lead(by_table(found, percent("accuracy")), plain) for found in ours]
             dropped, hits = (sum(row[key] for row in ours[0]) for key in ("dropped", "hits"))
             yield line(

@@ -554,7 +554,7 @@ def test_the_default_drops_exactly_what_the_judge_flags():
     X, y, wrong = flipped()
     model = automatic().fit(X, y)
     assert_array_equal(model.outlier_mask_, model.judgement_.flagged_)
-    assert model.outlier_mask_[wrong].mean() > 0.6
+    assert model.outlier_mask_[wrong].mean() > 0.75
     assert wrong[model.outlier_mask_].mean() > 0.8
     check_consistency(model, X, y)
     truth = np.where(wrong, "yes", y)
@@ -637,7 +637,7 @@ def test_a_row_of_weight_two_is_two_rows_to_the_default():
     model = automatic().fit(X, y, sample_weight=weight)
     check_consistency(model, X, y, weight)
     assert_array_equal(model.m_ % 1, 0)
-    assert model.outlier_mask_[wrong & (weight > 0)].mean() > 0.6
+    assert model.outlier_mask_[wrong & (weight > 0)].mean() > 0.7
     assert len(model.judgement_.wrong_) == (weight > 0).sum()
 
 
@@ -646,7 +646,7 @@ def test_auto_with_weights_that_are_no_numbers_of_copies(ranking):
     X, y, wrong = flipped()
     weight = np.random.default_rng(0).uniform(0.5, 1.5, size=len(y))
     model = automatic(ranking=ranking).fit(X, y, sample_weight=weight)
-    assert_allclose(model.m_.sum(), weight[wrong].sum(), rtol=0.4)
+    assert_allclose(model.m_.sum(), weight[wrong].sum(), rtol=0.3)
     check_consistency(model, X, y, weight)
 
 
@@ -667,7 +667,7 @@ def test_sparse_and_single_precision_rows_are_judged_alike(data):
     for form in (sparse.csr_array, sparse.csc_array, np.float32):
         rows = form(X) if form is not np.float32 else X.astype(np.float32)
         model = automatic().fit(rows, y)
-        assert model.outlier_mask_[wrong].mean() > 0.6
+        assert model.outlier_mask_[wrong].mean() > 0.75
         assert (model.outlier_mask_ != double.outlier_mask_).mean() < 0.01
         check_consistency(model, rows, y)
 
