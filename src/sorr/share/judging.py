@@ -274,6 +274,13 @@ def _is_rounded(probabilities: FloatArray, decimals: int) -> bool:
     return all(np.allclose(part, np.rint(part), rtol=0, atol=1e-7) for part in parts)
 
 
+def _are_largest(probabilities: FloatArray, index: IntArray) -> bool:
+    """Tell whether all labels have the highest probability of their rows."""
+    rows, others = np.arange(len(index)), probabilities.copy()
+    others[rows, index] = -np.inf
+    return bool((probabilities[rows, index] > others.max(axis=1)).all())
+
+
 def _warn_of_probabilities(probabilities: FloatArray, index: IntArray) -> None:
     """Warn where probabilities are rounded, or as good as only those of known rows can be."""
     if _is_rounded(probabilities, 2):
@@ -289,11 +296,9 @@ def _warn_of_probabilities(probabilities: FloatArray, index: IntArray) -> None:
             "needed more decimals, or log probabilities with scores=True.",
             stacklevel=3,
         )
-    n = len(index)
-    given = probabilities[np.arange(n), index]
-    others = probabilities.copy()
-    others[np.arange(n), index] = -np.inf
-    if n >= TOO_GOOD and bool((given > others.max(axis=1)).all()):
+    n, first = len(index), slice(_FIRST)
+    are_best = n >= TOO_GOOD and _are_largest(probabilities[first], index[first])
+    if are_best and _are_largest(probabilities, index):
         warnings.warn(
             f"All {n:,} labels have the highest probability of their row. If the model was "
             "trained on these rows, its probabilities say nothing about wrong labels: use "
