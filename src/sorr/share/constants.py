@@ -157,7 +157,10 @@ FOLDS = 5
 """As usual. Two runs rank better by up to 3 points with boosting, at twice the cost."""
 
 CATEGORY = 10
-"""Rows with equal values from which on these are a category and not copies: twice the folds."""
+"""Rows with equal values from which on these are a category and not copies: twice the folds. They
+share a probability. Without that, 4 of 8 clean tables of 64 categories have evidence, and 4 of 8
+runs on the passengers of the Titanic; with it none, but wrong labels in such tables are not found
+either. Moves, with 25 and 50: evidence in 8 and 7 of these runs on the Titanic."""
 
 LARGEST_SAMPLE = 50_000
 """Rows that a model is trained on; with more of them, it scores all others."""
