@@ -13,6 +13,7 @@ from scipy.special import expit, softmax
 
 from sorr import judge_labels
 from sorr.share import Tier, droppable
+from sorr.share.verdict import conclude
 from tests.share import simulate
 
 
@@ -327,7 +328,7 @@ def test_confirmed_evidence_is_the_smaller_one_and_log_odds_are_the_mean(second)
     P, y, _ = simulate.labelled(1000, rate=0.08, scale=5.0)
     one, two = (judge_labels(blurred(P, seed), y) for seed in (0, 1))
     both = one.confirm(replace(two, evidence_=second))
-    assert both.evidence_ == min(one.evidence_, second + np.log(10))
+    assert both.evidence_ == min(one.evidence_, second)
     assert (both.evidence_ == one.evidence_) == (second == 50.0)
     assert len(both.models_) == 2
 
@@ -356,14 +357,22 @@ def test_without_the_second_models_evidence_there_is_no_verdict():
     assert both.wrong_.max() < expit(both.evidence_)  # no more than that any label is wrong
 
 
-def test_a_second_model_confirms_from_even_odds_on():
+def test_a_model_that_only_confirms_is_asked_for_even_odds():
     P, y, _ = simulate.labelled(1000, rate=0.08, scale=5.0)
     one = judge_labels(P, y)
     for second, is_shared in ((-2.3, True), (-2.31, False)):
         other = replace(one, evidence_=second)
-        assert one.confirm(other).has_evidence == is_shared
-        assert not one.confirm(replace(other, is_demanding=True)).has_evidence
-        assert not other.confirm(one).has_evidence  # the first needs ten to one
+        assert one.confirm(other.from_even_odds()).has_evidence == is_shared
+        assert not one.confirm(other).has_evidence
+    assert one.from_even_odds().models_ == one.models_
+
+
+def test_without_evidence_rows_are_ranked_by_the_same_odds():
+    P, y, _ = simulate.labelled(1000, rate=0.08, scale=5.0)
+    one = judge_labels(P, y)
+    silent = conclude(replace(one, evidence_=-9.0))
+    assert silent.wrong_.max() < 1e-3
+    assert_array_equal(silent.score_, one.score_)
 
 
 def test_two_models_without_evidence_give_no_sign(clean):

@@ -47,7 +47,7 @@ Moves, with 0.2 and 0.6: found -1, -3; average precision -0.1, 0."""
 BY_CHANCE = math.log(10)
 """Evidence that chance may give: it counts from ten to one on. Of classes that overlap without a
 wrong label, 200 to 20,000 rows, at most 2 in 100 draws have more, but 3 to 17 in 100 have evidence
-of more than even odds. A second model only has to find wrong labels more likely than none. Of 84
+of more than even odds. A model that only shares the evidence of a forest needs even odds. Of 84
 noisy design tables, 53 have evidence so; 42 if both models need ten to one, 59 if both need even
 odds, but then so have 3 of 41 clean tables and half the runs on the passengers of the Titanic, of
 whom none is wrong (those of the stack are at most 3 to one)."""

@@ -175,12 +175,12 @@ def judge_rows(
 ) -> Judged:
     """Judge labels by a model, and if it sees evidence, by a model of another kind too.
 
-    Strong evidence of a forest stands by itself up to 10,000 rows; else boosting has to share it,
-    since among more rows the misfit of a forest is strong evidence too. In rare
-    classes boosting sees wrong labels where there are none, and it takes no wide sparse rows:
-    there, a forest needs clear evidence instead. Every other model has to share its evidence with
-    a forest. Clean labels pay nothing: the second model is fitted only if the first one sees
-    evidence.
+    The forest needs evidence of ten to one, and a model of another kind has to share it from even
+    odds on: the model that is given, or boosting. Strong evidence of a forest stands by itself up
+    to 10,000 rows; among more, its misfit is strong evidence too. In rare classes boosting sees
+    wrong labels where there are none, and it takes no wide sparse rows: there, a forest needs clear
+    evidence instead. Clean labels pay nothing: the second model is fitted only if the first one
+    sees evidence.
     """
 
     def judged_by(model: Any) -> Judged:
@@ -208,14 +208,14 @@ def judge_rows(
         return Judged(judgement, even)
     if not (is_named(estimator) and estimator in ("auto", "forest")):
         first = judged_by(estimator)
-        if not first.judgement.has_evidence:
+        found = first.judgement.from_even_odds()
+        if not found.has_evidence:
             return first
-        second = judged_by_forest("auto")
-        return first._replace(judgement=first.judgement.confirm(second.judgement))
+        return first._replace(judgement=found.confirm(judged_by_forest("auto").judgement))
     first = judged_by_forest(estimator)
     found = first.judgement
     stands_alone = found.evidence_ > STRONG and len(rows) <= MOST_ROWS_ALONE
     if not found.has_evidence or found.is_demanding or stands_alone:
         return first
-    second = judged_by("boosting")
-    return first._replace(judgement=first.judgement.confirm(second.judgement))
+    second = judged_by("boosting").judgement.from_even_odds()
+    return first._replace(judgement=found.confirm(second))

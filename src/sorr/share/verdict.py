@@ -311,25 +311,31 @@ class Judgement:
         Returns
         -------
         Judgement
-            Its log odds of a wrong label are the mean of both. Its evidence is the smaller of
-            both, where that of the second model counts from even odds on, not from ten to one:
-            the same chance hardly misleads two kinds of models.
+            Its evidence is the smaller of both, and its log odds of a wrong label are the mean of
+            both.
         """
         if not np.array_equal(self.index_, second.index_):
             raise ValueError(
                 "both judgements have to be of the same labels; needed the same rows in one order"
             )
         both = np.array([self.log_odds_, second.log_odds_]).clip(-700, 700)
-        chance = 0.0 if second.is_demanding else BY_CHANCE
         return conclude(
             replace(
                 self,
-                evidence_=min(self.evidence_, second.evidence_ + chance),
+                evidence_=min(self.evidence_, second.evidence_),
                 given_probability_=np.sqrt(self.given_probability_ * second.given_probability_),
                 models_=(*self.models_[:1], *second.models_[:1]),
                 log_odds_=both.mean(axis=0),
             )
         )
+
+    def from_even_odds(self) -> Judgement:
+        """Return the judgement with more evidence, so that it counts from even odds on.
+
+        For a model that only has to share the evidence of another: the same chance hardly misleads
+        two kinds of models.
+        """
+        return conclude(replace(self, evidence_=self.evidence_ + BY_CHANCE))
 
     def ask_for_clear(self) -> Judgement:
         """Return the judgement with less evidence, so that only clear evidence counts."""
@@ -385,7 +391,7 @@ def conclude(draft: Judgement) -> Judgement:
     known, doubt = right >= 0, 1 - draft.given_probability_
     is_wrong = known & (right != index)
     look_share = SHARE_WITH_EVIDENCE if draft.has_evidence else SHARE_WITHOUT_EVIDENCE
-    odds = draft.odds_at_random
+    odds, ranked = draft.odds_at_random, np.exp(np.minimum(draft.log_odds_, 700.0))
     asked = known & (odds <= 1)
     has_reviews = int(asked.sum()) >= ENOUGH_REVIEWS
     if has_reviews:
@@ -396,10 +402,11 @@ def conclude(draft: Judgement) -> Judgement:
         rate = min(wrong_asked / (PRIOR_REVIEWS + float(doubt[asked].sum())), ALMOST_SURE)
         near = (odds <= 1) & (doubt >= doubt[asked].min())
         by_look = np.where(near, rate * doubt, 0.0)
-        odds = (odds + by_look) / (1 - by_look)  # right is what neither chance nor look makes wrong
+        # Right is what neither chance nor look makes wrong.
+        odds, ranked = ((each + by_look) / (1 - by_look) for each in (odds, ranked))
     wrong = odds / (1 + odds)
     wrong[known] = is_wrong[known]
-    score = np.log1p(odds) - np.log1p(-TIE_BREAKER * doubt)
+    score = np.log1p(ranked) - np.log1p(-TIE_BREAKER * doubt)
     score[known] = np.where(is_wrong[known], np.inf, -np.inf)
     counted = wrong if draft.has_evidence or has_reviews else is_wrong * 1.0
     count = np.bincount(index, mass * counted, K).astype(np.float64)
