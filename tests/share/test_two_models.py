@@ -7,6 +7,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
+from sorr import judge_labels
 from sorr.share import LabelledRows, judge_rows, make_model, name_of
 from tests.share import simulate
 
@@ -45,8 +46,6 @@ def noisy(n, rate=0.08, seed=0):
 
 def with_evidence(low, high):
     """Return probabilities and labels with evidence between two levels."""
-    from sorr import judge_labels
-
     for seed in range(60):
         P, y, wrong = noisy(300, 0.05, seed)
         if low < judge_labels(P, y).evidence_ <= high:
@@ -112,6 +111,29 @@ def test_evidence_of_any_other_model_asks_the_forest(name):
     assert_array_equal(found.probabilities, P)  # of the model itself
 
 
+def test_a_model_beside_the_forest_needs_even_odds_and_the_forest_ten_to_one():
+    P, y, _ = noisy(2000)
+    weak = next(each for each in blurs(P) if -np.log(10) < judge_labels(each, y).evidence_ < 0)
+    rows = Scripted(y, linear=weak, auto=P)
+    found = judge_rows(rows, "linear").judgement
+    assert rows.asked == ["linear", "auto"]
+    assert found.has_evidence
+    assert found.flagged_.any()
+    rows = Scripted(y, linear=P, auto=weak)
+    assert not judge_rows(rows, "linear").judgement.has_evidence
+    rows = Scripted(y, auto=weak)
+    assert not judge_rows(rows, "auto").judgement.has_evidence
+    assert rows.asked == ["auto"]
+
+
+def blurs(P):
+    """Yield probabilities that are less and less certain, and so give less and less evidence."""
+    raw = np.log(P[:, 1] / P[:, 0])
+    for most in np.geomspace(20, 0.5, 200):
+        p = expit(most * np.tanh(raw / most))
+        yield np.column_stack([1 - p, p])
+
+
 def rare_rows(wrong, seed=0):
     """Return probabilities and labels with a class of about 2 %, some of it wrong."""
     P, _, _ = simulate.labelled(3000, scale=6.0, seed=seed)
@@ -126,8 +148,6 @@ def rare_rows(wrong, seed=0):
 
 
 def test_in_rare_classes_a_forest_needs_clear_evidence_and_boosting_is_not_asked():
-    from sorr import judge_labels
-
     seen = set()
     for wrong, seed in ((0, 0), (1, 0), (1, 1), (1, 2), (1, 3), (2, 0), (2, 1), (20, 0)):
         P, y = rare_rows(wrong, seed)
