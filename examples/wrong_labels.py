@@ -26,7 +26,7 @@ def main() -> None:
     X, y, wrong = make_rows(2000, 300, seed=0)
     X_clean, y_clean, _ = make_rows(20_000, 0, seed=1)
 
-    usual = LogisticRegression(C=100.0).fit(X, y)
+    usual = LogisticRegression().fit(X, y)
     robust = RankedRangeClassifier(random_state=0).fit(X, y)
 
     dropped = np.flatnonzero(robust.outlier_mask_)

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_score
@@ -361,9 +361,10 @@ def test_a_pipeline_around_may_put_out_frames(noisy):
     assert_array_equal(outer.fit(frame, y)[-1].feature_names_in_, ["a", "b", "c"])
 
 
-def test_boosting_by_name_refuses_sparse_rows_with_a_way_out(noisy):
+@pytest.mark.parametrize("boosting", ["boosting", HistGradientBoostingClassifier()])
+def test_boosting_refuses_sparse_rows_with_a_way_out(boosting, noisy):
     with pytest.raises(TypeError, match=r"boosting takes no sparse rows; needed X.toarray\(\)"):
-        TrimmedClassifier("boosting").fit(sparse.csr_array(noisy[0]), noisy[1])
+        TrimmedClassifier(boosting).fit(sparse.csr_array(noisy[0]), noisy[1])
 
 
 @pytest.mark.parametrize("form", [sparse.csr_array, *slow(sparse.csr_matrix)])

@@ -62,6 +62,15 @@ def test_by_default_the_ridge_is_that_of_logistic_regression(classes, options):
     assert_allclose(trimmed.coef_, alone.coef_, atol=1e-5)
 
 
+@pytest.mark.parametrize(("m", "k"), [(0, 0.9), (30, 100), (0.2, 0.6)])
+def test_the_default_ridge_goes_by_the_rows_that_are_not_dropped(m, k):
+    X, y, _ = wrong_labels()
+    options = {"m": m, "k": k, "ranking": "pooled", "random_state": 0}
+    kept = len(y) - (round(m * len(y)) if isinstance(m, float) else m)
+    model, same = (RankedRangeClassifier(C=C, **options).fit(X, y) for C in ("auto", float(kept)))
+    assert_allclose(model.coef_, same.coef_)
+
+
 def test_without_ranks_the_hinge_is_a_support_vector_machine():
     X, y, _ = wrong_labels(n=80)
     ours = robust(m=0, loss="hinge").fit(X, y)

@@ -225,11 +225,12 @@ def categories():
 
 def test_what_a_category_shares_is_the_mean_by_weight():
     X, y = categories()
-    weight = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    weight = np.random.default_rng(0).integers(1, 3, len(y)).astype(float)
     weight[:40] = 0.0  # a whole category
+    weight[45:50] = 0.0  # a part of one
     rows = LabelledRows(X, y, y, np.array([0, 1]), weight, seed=0)
     P = np.random.default_rng(1).dirichlet([1, 1], len(y))
-    shared = rows.share(P)
+    shared = rows.average_categories(P)
     assert_array_equal(shared[:40], P[:40])
     for value in (1, 2, 3):
         part = X[:, 0] == value
@@ -237,10 +238,20 @@ def test_what_a_category_shares_is_the_mean_by_weight():
         assert_allclose(shared[part], np.tile(mean, (part.sum(), 1)))
 
 
-def test_with_folds_of_their_own_nobody_shares():
+def test_with_a_splitter_of_their_own_nobody_shares():
     X, y = categories()
-    P = held_out_probabilities("linear", X, y, cv=5, random_state=0)
-    assert len(np.unique(P[:40], axis=0)) > 1
+    splitter = StratifiedKFold(5, shuffle=True, random_state=0)
+    for cv, is_shared in ((5, True), (splitter, False)):
+        P = held_out_probabilities("linear", X, y, cv=cv, random_state=0)
+        assert (len(np.unique(P[:40], axis=0)) == 1) == is_shared
+
+
+def test_rows_without_weight_make_no_category():
+    X = np.zeros((12, 1))
+    weight = np.repeat([1.0, 0.0], 6)
+    assert find_equal_rows(X).is_category.all()
+    assert not find_equal_rows(X, weight).is_category.any()
+    assert len(np.unique(find_equal_rows(X, weight).copies)) == 1
 
 
 def test_rows_without_weight_are_in_no_bag():

@@ -380,7 +380,9 @@ def test_two_decimals_raise_a_warning(two):
 def test_three_decimals_of_a_model_that_is_mostly_sure_raise_a_warning():
     P, y, _ = simulate.labelled(400, scale=30.0)
     rounded = np.column_stack([1 - P[:, 1].round(3), P[:, 1].round(3)])
-    with pytest.warns(UserWarning, match="three decimals, and 8.% of .* scores=True") as caught:
+    with pytest.warns(
+        UserWarning, match="three decimals or less, and 8.% of .* needed more"
+    ) as caught:
         judge_labels(rounded, y)
     assert caught[0].filename == __file__
     judge_labels(np.log(P), y, scores=True)  # no warning

@@ -362,9 +362,9 @@ def test_a_model_that_only_confirms_is_asked_for_even_odds():
     one = judge_labels(P, y)
     for second, is_shared in ((-2.3, True), (-2.31, False)):
         other = replace(one, evidence_=second)
-        assert one.confirm(other.from_even_odds()).has_evidence == is_shared
+        assert one.confirm(other.ask_for_even_odds()).has_evidence == is_shared
         assert not one.confirm(other).has_evidence
-    assert one.from_even_odds().models_ == one.models_
+    assert one.ask_for_even_odds().models_ == one.models_
 
 
 def test_without_evidence_rows_are_ranked_by_the_same_odds():

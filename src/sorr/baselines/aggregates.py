@@ -21,7 +21,8 @@ _EPSILON = 1e-8  # from one half to the fractions of the middle ranks
 def average(task: Task = "classification", **options: Any) -> Estimator:
     """Return an estimator that minimises the average loss: ranks 1 to n.
 
-    With the logistic loss this is ``LogisticRegression(C=C / n_samples)``, with the squared loss
+    With the logistic loss this is ``LogisticRegression()``, or with a given C
+    ``LogisticRegression(C=C / n_samples)``. With the squared loss it is
     ``Ridge(alpha=n_samples / (2 * C))``.
 
     Parameters

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
@@ -171,11 +172,6 @@ class TrimmedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         labels = column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
         X, labels, groups = indexable(X, labels, groups)
-        if issparse(X) and is_named(self.estimator) and self.estimator == "boosting":
-            raise TypeError(
-                "X is sparse, and boosting takes no sparse rows; needed X.toarray(), or another "
-                "estimator such as 'auto'"
-            )
         if not len(labels):
             raise ValueError("y has 0 rows; needed two classes or more")
         weight = as_masses(sample_weight, _num_samples(X))
@@ -193,6 +189,11 @@ class TrimmedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         )
         is_stack = is_named(self.estimator) and self.estimator == "auto"
         model = self._unfitted(rows.seed) if is_stack else rows.make(self.estimator, self.n_jobs)
+        if issparse(X) and isinstance(model, HistGradientBoostingClassifier):
+            raise TypeError(
+                "X is sparse, and boosting takes no sparse rows; needed X.toarray(), or another "
+                "estimator such as 'auto'"
+            )
         masses = np.bincount(index, weight, len(classes))
         if weight is None or (weight % 1 == 0).all():
             masses = np.rint(masses).astype(np.int64)

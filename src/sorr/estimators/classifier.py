@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sorr._checks import as_inverse_ridge, as_whole_seed, check_choice, classes_of
+from sorr._checks import as_whole_seed, check_choice, classes_of
 from sorr._typing import BoolArray, FloatArray, IntArray
 from sorr.estimators.base import (
     LinearClassifier,
@@ -63,8 +63,9 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
         "smooth_hinge".
     C : float or "auto", default="auto"
         The inverse strength of the ridge, as in the paper, which takes 1e4. scikit-learn sums
-        losses, here they are averaged, so its C is ``C / (k - m)``. "auto" is k - m, the ridge of
-        ``LogisticRegression()``: with m=0 and k=None, both are the same model.
+        losses, here they are averaged, so its C is ``C / (k - m)``. "auto" is the number of rows
+        that are not dropped (or their weight), as for ``LogisticRegression()``: with m=0 and
+        k=None, both are the same model.
     ranking : {"within_class", "pooled"}, default="within_class"
         Whether a row is ranked among the rows of its class or among all rows. Pooled ranking
         drops more rows of a class that is harder, smaller or mislabelled more often; see the user
@@ -277,7 +278,11 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
         )
 
     def _inverse_ridge(self, mass: float) -> float:
-        return mass if isinstance(self.C, str) and self.C == "auto" else as_inverse_ridge(self.C)
+        if not isinstance(self.C, str):
+            return self.C
+        if self.C != "auto":
+            raise TypeError(f"C={self.C!r} is of type str; needed a number or 'auto'")
+        return mass
 
     def _dropped_mass(self, rows: Rows, index: IntArray, dropped: BoolArray) -> FloatArray:
         """Return the mass of dropped rows, of each class or in all."""

@@ -91,20 +91,21 @@ class RankedRangeLinear(LinearModel):
         m, k = ([_as_rank(rank, is_counted) for rank in side] for side in ranks)
         if task.groups is not None and factor is not None:
             weight = factor[task.groups] * (1.0 if weight is None else weight)
+        total = float(rows.X.shape[0] if weight is None else np.sum(weight))
         return RankedRangeObjective(
             rows.X,
             task.target,
             task.loss,
             m=m[0] if task.groups is None else dict(enumerate(m)),
             k=k[0] if task.groups is None else dict(enumerate(k)),
-            C=self._inverse_ridge(float(np.sum(k) - np.sum(m))),
+            C=self._inverse_ridge(total - float(np.sum(m))),
             groups=task.groups,
             sample_weight=weight,
             fit_intercept=self.fit_intercept,
         )
 
     def _inverse_ridge(self, mass: float) -> float:
-        """Return C, given the mass of the rows from rank m + 1 to rank k."""
+        """Return C, given the mass of the rows that are not dropped."""
         del mass
         return self.C
 

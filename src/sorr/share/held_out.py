@@ -101,7 +101,7 @@ def held_out_probabilities(
     Copies of a row are always held out together, since a copy would give the label away. Values
     that ten or more rows share are a category, not copies; its rows share the mean of their
     probabilities, because the model of each has seen all labels of the category but its own, and
-    leans against it. With folds of your own, you decide.
+    leans against it. With a splitter of your own, you decide.
 
     Examples
     --------
@@ -273,18 +273,19 @@ class LabelledRows:
             ]
             return stack(parts, self.index, self.weight)[2]
         if cv is None and len(self) > limit and not fitted:
-            return self.share(self._by_samples(estimator, groups, limit))
+            return self.average_categories(self._by_samples(estimator, groups, limit))
         model = estimator if fitted else self.make(estimator, self.n_jobs)
         if cv is None and groups is None and has_bag(model):
-            return self.share(self._out_of_bag(model))
+            return self.average_categories(self._out_of_bag(model))
         probabilities = self._by_folds(estimator, list(self._splits(cv, groups)))
-        return probabilities if cv is not None else self.share(probabilities)
+        is_own = not (cv is None or isinstance(cv, int | np.integer))
+        return probabilities if is_own else self.average_categories(probabilities)
 
-    def share(self, probabilities: FloatArray) -> FloatArray:
+    def average_categories(self, probabilities: FloatArray) -> FloatArray:
         """Return probabilities that the rows of a category share: their mean.
 
-        The model of a row has seen all labels of its category but its own, so that each row leans
-        against its label, and the more wrong labels there seem to be.
+        The model of a row has seen all labels of its category but its own, so that its probability
+        leans against its label. In few categories, that looks like wrong labels.
         """
         rows = np.flatnonzero(self.equal_rows.is_category)
         if not len(rows):
@@ -292,7 +293,6 @@ class LabelledRows:
         mass = np.ones(len(rows)) if self.weight is None else self.weight[rows]
         group = np.unique(self.equal_rows.group[rows], return_inverse=True)[1]
         total = np.bincount(group, mass)
-        rows, group, mass = (part[total[group] > 0] for part in (rows, group, mass))
         shared = probabilities.copy()
         for k in range(shared.shape[1]):
             sums = np.bincount(group, mass * probabilities[rows, k], len(total))
@@ -315,7 +315,7 @@ class LabelledRows:
     def equal_rows(self) -> EqualRows:
         """Which rows have equal values."""
         if self._equal_rows is None:
-            self._equal_rows = find_equal_rows(self.X)
+            self._equal_rows = find_equal_rows(self.X, self.weight)
         return self._equal_rows
 
     def _splits(self, cv: Any, groups: Any) -> Iterator[tuple[IntArray, IntArray]]:
@@ -456,10 +456,11 @@ class EqualRows(NamedTuple):
     """A number for each row that its copies share; each row of a category is on its own."""
 
 
-def find_equal_rows(X: Any) -> EqualRows:
-    """Return which rows have equal values."""
+def find_equal_rows(X: Any, weight: FloatArray | None = None) -> EqualRows:
+    """Return which rows have equal values; those without weight make no category."""
     n = X.shape[0] if hasattr(X, "shape") else len(X)
-    _, group, sizes = np.unique(_row_keys(X, n), return_inverse=True, return_counts=True)
+    group = np.unique(_row_keys(X, n), return_inverse=True)[1]
+    sizes = np.bincount(group, None if weight is None else weight > 0)
     is_category = sizes[group] >= CATEGORY
     copies = np.where(is_category, len(sizes) + np.arange(n), group)
     return EqualRows(group, is_category, _number_by_first(copies))

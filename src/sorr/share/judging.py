@@ -291,9 +291,9 @@ def _warn_of_probabilities(probabilities: FloatArray, index: IntArray) -> None:
         )
     elif _is_rounded(probabilities, 3) and (sure := (probabilities >= 1).any(axis=1).mean()) > 0.5:
         warnings.warn(
-            f"The probabilities are rounded to three decimals, and {sure:.0%} of the rows have "
-            "one of 1. How sure the model is there cannot be told, which hides wrong labels; "
-            "needed more decimals, or log probabilities with scores=True.",
+            f"The probabilities have three decimals or less, and {sure:.0%} of the rows have one "
+            "of 1. How sure the model is there cannot be told, which hides wrong labels; needed "
+            "more decimals, or a model whose probabilities are not shares of a few votes.",
             stacklevel=3,
         )
     n, first = len(index), slice(_FIRST)

@@ -179,7 +179,7 @@ def judge_rows(
     odds on: the model that is given, or boosting. Strong evidence of a forest stands by itself up
     to 10,000 rows; among more, its misfit is strong evidence too. In rare classes boosting sees
     wrong labels where there are none, and it takes no wide sparse rows: there, a forest needs clear
-    evidence instead. Clean labels pay nothing: the second model is fitted only if the first one
+    evidence instead. Clean labels pay little: the second model is fitted only if the first one
     sees evidence.
     """
 
@@ -208,7 +208,7 @@ def judge_rows(
         return Judged(judgement, even)
     if not (is_named(estimator) and estimator in ("auto", "forest")):
         first = judged_by(estimator)
-        found = first.judgement.from_even_odds()
+        found = first.judgement.ask_for_even_odds()
         if not found.has_evidence:
             return first
         return first._replace(judgement=found.confirm(judged_by_forest("auto").judgement))
@@ -217,5 +217,5 @@ def judge_rows(
     stands_alone = found.evidence_ > STRONG and len(rows) <= MOST_ROWS_ALONE
     if not found.has_evidence or found.is_demanding or stands_alone:
         return first
-    second = judged_by("boosting").judgement.from_even_odds()
+    second = judged_by("boosting").judgement.ask_for_even_odds()
     return first._replace(judgement=found.confirm(second))

@@ -84,7 +84,8 @@ class Judgement:
     evidence_ : float
         The logarithm of how much better the labels are explained if some are wrong at random
         than if none is, less that of 10. So there is evidence above zero, from ten to one on; it
-        is minus infinity if the model cannot judge.
+        is minus infinity if the model cannot judge. Of two models it is the smaller one, where
+        that of the model beside a forest counts from even odds on.
     verdict_ : {"none", "weak", "clear", "strong"}
         The evidence in a word. ``sentence`` says what it means.
     tier_ : ndarray of int of shape (n_samples,)
@@ -329,7 +330,7 @@ class Judgement:
             )
         )
 
-    def from_even_odds(self) -> Judgement:
+    def ask_for_even_odds(self) -> Judgement:
         """Return the judgement with more evidence, so that it counts from even odds on.
 
         For a model that only has to share the evidence of another: the same chance hardly misleads
