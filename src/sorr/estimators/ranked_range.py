@@ -107,7 +107,8 @@ class RankedRangeLinear(LinearModel):
     def _inverse_ridge(self, mass: float) -> float:
         """Return C, given the mass of the rows that are not dropped."""
         del mass
-        return self.C
+        given: float = self.C
+        return given
 
     def _check_options(self) -> None:
         """Refuse options that no solver understands."""
