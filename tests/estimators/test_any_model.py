@@ -8,18 +8,20 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
-from sorr import TrimmedClassifier
+from sorr import TrimmedClassifier, held_out_probabilities, judge_labels
 from tests.estimators.problems import three_classes, wrong_labels
 from tests.slow import slow
 
@@ -496,3 +498,79 @@ def test_a_bare_count_is_refused_with_a_way_out_that_exists():
     with pytest.raises(ValueError, match="needed a mapping such as") as caught:
         TrimmedClassifier(LogisticRegression(), m=5).fit(X, y)
     assert "ranking" not in str(caught.value)  # the wrapper has no such option
+
+
+# -- Rows that are no numbers ----------------------------------------------------------------------
+
+
+def texts(n=800, seed=0):
+    """Return texts of two kinds of words, their labels, and which of these are wrong."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    words = np.array([[f"{kind}{i}" for i in range(60)] for kind in "ab"])
+    drawn = [np.append(rng.choice(words[label], 6), rng.choice(words.ravel(), 4)) for label in y]
+    wrong = rng.random(n) < 0.1
+    return [" ".join(each) for each in drawn], np.where(wrong, 1 - y, y), wrong
+
+
+def reader():
+    return make_pipeline(TfidfVectorizer(), "passthrough", LogisticRegression(C=10.0))
+
+
+@pytest.mark.parametrize("form", ["list", *slow("array", "search")])
+def test_a_forest_reads_texts_by_the_steps_of_the_pipeline(form):
+    X, y, wrong = texts()
+    model = reader()
+    if form == "array":
+        X = np.array(X, dtype=object)
+    if form == "search":
+        model = GridSearchCV(model, {"logisticregression__C": [1.0, 10.0]}, cv=3)
+    fitted = trimmed(model).fit(X, y)
+    assert [name for name, _ in fitted.judgement_.models_] == [
+        type(model).__name__,
+        "a forest with a linear model",
+    ]
+    assert fitted.outlier_mask_[wrong].mean() > 0.6
+    assert wrong[fitted.outlier_mask_].mean() > 0.8
+
+
+@pytest.mark.parametrize("has_pipeline", [True, False])
+def test_a_forest_reads_frames_with_categories(has_pipeline):
+    frames = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    colour, size = rng.choice(["red", "green", "blue"], 800), rng.normal(size=800)
+    y = (size + np.where(colour == "red", 1, -1) > 0).astype(int)
+    wrong = rng.random(800) < 0.1
+    X = frames.DataFrame({"colour": frames.Categorical(colour), "size": size})
+    model = HistGradientBoostingClassifier(max_iter=30, categorical_features=[0])
+    if has_pipeline:
+        columns = make_column_transformer((OneHotEncoder(), ["colour"]), remainder="passthrough")
+        model = make_pipeline(columns, LogisticRegression())
+    fitted = trimmed(model).fit(X, np.where(wrong, 1 - y, y))
+    assert len(fitted.judgement_.models_) == 2
+    assert fitted.outlier_mask_[wrong].mean() > 0.8
+
+
+class Reader(ClassifierMixin, BaseEstimator):
+    """A classifier of texts that is no pipeline, so that no forest can be put in its place."""
+
+    def fit(self, X, y):
+        self.model_ = reader().fit(X, y)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict(self, X):
+        return self.model_.predict(X)
+
+    def predict_proba(self, X):
+        return self.model_.predict_proba(X)
+
+
+def test_where_no_forest_can_confirm_clear_evidence_is_needed():
+    X, y, wrong = texts()
+    fitted = trimmed(Reader()).fit(X, y)
+    assert fitted.judgement_.is_demanding
+    assert len(fitted.judgement_.models_) == 1
+    alone = judge_labels(held_out_probabilities(Reader(), X, y, random_state=0), y)
+    assert_allclose(fitted.judgement_.evidence_, alone.evidence_ - 3)
+    assert wrong[fitted.outlier_mask_].mean() > 0.8

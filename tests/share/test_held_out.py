@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from datetime import date
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import (
     GridSearchCV,
@@ -30,7 +32,7 @@ from sklearn.svm import LinearSVC
 
 from sorr import held_out_probabilities
 from sorr.share import LabelledRows, make_model
-from sorr.share.held_out import assign_folds, find_equal_rows, merge_groups
+from sorr.share.held_out import assign_folds, find_equal_rows, merge_groups, number_columns
 from tests.slow import slow
 
 
@@ -221,6 +223,40 @@ def categories():
         ]
     )
     return X, y.astype(int)
+
+
+@pytest.mark.parametrize("form", ["list", "array", "pandas"])
+def test_texts_are_taken_and_equal_ones_share(form):
+    words = np.random.default_rng(0).choice(["good", "bad"], (100, 2))
+    texts = [" ".join(pair) for pair in words]
+    y = np.array([int("good" in text) for text in texts])
+    given = {
+        "list": lambda: texts,
+        "array": lambda: np.array(texts, dtype=object),
+        "pandas": lambda: pytest.importorskip("pandas").Series(texts),
+    }[form]()
+    pipeline = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    P = held_out_probabilities(pipeline, given, y, random_state=0)
+    same = np.flatnonzero(np.array(texts) == "good bad")
+    assert len(same) >= 10
+    assert len(np.unique(P[same], axis=0)) == 1
+
+
+@pytest.mark.parametrize("library", ["pandas", *slow("polars")])
+def test_columns_of_a_frame_are_numbered(library):
+    frames = pytest.importorskip(library)
+    columns = {
+        "text": ["b", "a", None, "b"],
+        "number": [1.5, None, 2.0, -1.0],
+        "truth": [True, False, True, True],
+        "day": [date(2024, 1, 2), date(2023, 1, 1), date(2025, 1, 1), None],
+    }
+    frame = frames.DataFrame(columns)
+    expected = [[1, 1.5, 1, 1], [0, np.nan, 0, 0], [np.nan, 2, 1, 2], [1, -1, 1, np.nan]]
+    assert_array_equal(number_columns(frame), np.array(expected))
+    for name, has_numbers in (("text", False), ("number", True), ("truth", True), ("day", False)):
+        rows = LabelledRows(frame[[name]], *4 * [np.zeros(4, int)], seed=0)
+        assert rows.has_numbers == has_numbers
 
 
 def test_what_a_category_shares_is_the_mean_by_weight():

@@ -190,6 +190,19 @@ class LabelledRows:
         """Whether rows without weight are scored too."""
         return self.weight is not None and not self.weight.all()
 
+    @property
+    def has_numbers(self) -> bool:
+        """Whether the rows are numbers, which a named model takes."""
+        if hasattr(self.X, "columns"):
+            return all(map(_is_numeric, _as_pandas(self.X).dtypes))
+        if _is_sparse(self.X):
+            return True
+        try:
+            array = np.asarray(self.X)
+        except ValueError:  # lists of different lengths
+            return False
+        return array.ndim == 2 and array.dtype.kind in "fiub"
+
     def fit(self, estimator: Any, rows: IntArray) -> Any:
         """Return a model of some of the rows."""
         return self.fit_model(self.make(estimator, self.n_jobs), rows)
@@ -226,8 +239,8 @@ class LabelledRows:
 
         A forest scores parts in threads: by its own threads, sums of trees depend on who is first.
         """
-        wide = hasattr(self.X, "shape") and not _is_sparse(self.X)
-        step = max(1, _CHUNK // max(1, self.X.shape[1] if wide else _STORED))
+        is_table = len(getattr(self.X, "shape", ())) > 1 and not _is_sparse(self.X)
+        step = max(1, _CHUNK // max(1, self.X.shape[1] if is_table else _STORED))
         n_jobs = None
         if isinstance(model, ForestClassifier):
             model, n_jobs = copy(model).set_params(n_jobs=None), self.n_jobs
@@ -484,10 +497,9 @@ def _row_keys(X: Any, n: int) -> npt.NDArray[Any]:
         texts = [rows.indices[a:b].tobytes() + rows.data[a:b].tobytes() for a, b in pairwise(edges)]
         return np.array([hash(text) for text in texts])
     if hasattr(X, "columns"):
-        frame = X.to_pandas() if hasattr(X, "to_pandas") else X
         from pandas.util import hash_pandas_object
 
-        return np.asarray(hash_pandas_object(frame, index=False))
+        return np.asarray(hash_pandas_object(_as_pandas(X), index=False))
     array = np.asarray(X)
     if array.dtype.kind not in "fiub":
         return np.array([hash(repr(row)) for row in array.reshape(n, -1).tolist()])
@@ -497,6 +509,31 @@ def _row_keys(X: Any, n: int) -> npt.NDArray[Any]:
         mixed = (mixed ^ column.copy().view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(29)
     return mixed
+
+
+def _as_pandas(frame: Any) -> Any:
+    return frame.to_pandas() if hasattr(frame, "to_pandas") else frame
+
+
+def _is_numeric(dtype: Any) -> bool:
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+    return bool(is_numeric_dtype(dtype) or is_bool_dtype(dtype))
+
+
+def number_columns(frame: Any) -> FloatArray:
+    """Return the columns of a frame as numbers: texts, dates and categories by their place.
+
+    Missing values are missing numbers.
+    """
+    given, columns = _as_pandas(frame), []
+    for place, dtype in enumerate(given.dtypes):
+        column = given.iloc[:, place]
+        if not _is_numeric(dtype):
+            codes = column.astype("category").cat.codes
+            column = codes.where(codes >= 0)
+        columns.append(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.column_stack(columns)
 
 
 def merge_groups(one: IntArray, other: npt.NDArray[Any]) -> IntArray:

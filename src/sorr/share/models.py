@@ -30,6 +30,7 @@ from sorr.share.constants import (
 from sorr.share.posterior import calibrate
 
 MODELS = ("auto", "forest", "linear", "boosting")
+FOREST_STEP = "sorr_auto"  # of a pipeline that ends in "auto"
 _LINE = ("fill", "scale", "line")  # the steps of the named line
 _WORDS = {
     "auto": "a forest with a linear model",
@@ -48,6 +49,8 @@ def is_named(estimator: Any) -> bool:
 
 def name_of(model: Any) -> str:
     """Return what a model is called in a sentence."""
+    if isinstance(model, Pipeline) and model.steps[-1][0] == FOREST_STEP:
+        model = "auto"
     return _WORDS[model] if is_named(model) else type(model).__name__
 
 

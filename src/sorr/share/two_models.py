@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sorr._checks import as_masses, as_whole_seed, classes_of
@@ -19,9 +21,17 @@ from sorr.share.constants import (
     STRONG,
     TREES,
 )
-from sorr.share.held_out import LabelledRows
+from sorr.share.held_out import LabelledRows, number_columns
 from sorr.share.judging import as_log, judge
-from sorr.share.models import as_scores, is_named, make_forest, make_single, name_of, stack
+from sorr.share.models import (
+    FOREST_STEP,
+    as_scores,
+    is_named,
+    make_forest,
+    make_single,
+    name_of,
+    stack,
+)
 from sorr.share.verdict import Judgement
 
 
@@ -179,11 +189,11 @@ def judge_rows(
     odds on: the model that is given, or boosting. Strong evidence of a forest stands by itself up
     to 10,000 rows; among more, its misfit is strong evidence too. In rare classes boosting sees
     wrong labels where there are none, and it takes no wide sparse rows: there, a forest needs clear
-    evidence instead. Clean labels pay little: the second model is fitted only if the first one
-    sees evidence.
+    evidence instead, and so does a model beside which there can be no forest. Clean labels pay
+    little: the second model is fitted only if the first one sees evidence.
     """
 
-    def judged_by(model: Any) -> Judged:
+    def judged_by(model: Any, rows: LabelledRows = rows) -> Judged:
         fitted, has_folds = None, cv is not None or groups is not None or len(rows) > limit
         if is_named(model) and model == "auto" and not (has_folds or rows.has_zero_weights):
             fitted = ForestAndLine(random_state=rows.seed, n_jobs=rows.n_jobs)
@@ -194,8 +204,8 @@ def judge_rows(
         found = judge(L, rows.index, rows.classes, rows.weight, known=known, model=name)
         return Judged(found, probabilities, fitted)
 
-    def judged_by_forest(name: str) -> Judged:
-        judged = judged_by(name)
+    def judged_by_forest(model: Any, rows: LabelledRows = rows) -> Judged:
+        judged = judged_by(model, rows)
         is_rare = judged.judgement.rare_class is not None
         if judged.judgement.can_judge and (is_rare or rows.is_too_wide_for_boosting):
             return judged._replace(judgement=judged.judgement.ask_for_clear())
@@ -211,7 +221,9 @@ def judge_rows(
         found = first.judgement.ask_for_even_odds()
         if not found.has_evidence:
             return first
-        return first._replace(judgement=found.confirm(judged_by_forest("auto").judgement))
+        if (forest := forest_beside(rows, estimator)) is None:
+            return first._replace(judgement=first.judgement.ask_for_clear())
+        return first._replace(judgement=found.confirm(judged_by_forest(*forest).judgement))
     first = judged_by_forest(estimator)
     found = first.judgement
     stands_alone = found.evidence_ > STRONG and len(rows) <= MOST_ROWS_ALONE
@@ -219,3 +231,25 @@ def judge_rows(
         return first
     second = judged_by("boosting").judgement.ask_for_even_odds()
     return first._replace(judgement=found.confirm(second))
+
+
+def forest_beside(rows: LabelledRows, estimator: Any) -> tuple[Any, LabelledRows] | None:
+    """Return the forest that has to share the evidence of a model, and the rows that it takes.
+
+    Rows that are no numbers are prepared by the steps of the estimator's own pipeline, or columns
+    of a frame are numbered. Of other rows, a forest can make nothing.
+    """
+    plain = copy(rows)
+    plain.extra = {}  # for the estimator of the user
+    if rows.has_numbers:
+        return "auto", plain
+    while not isinstance(estimator, Pipeline) and hasattr(estimator, "estimator"):
+        estimator = estimator.estimator  # of a search, or of another wrapper
+    if isinstance(estimator, Pipeline):
+        pipeline = clone(estimator)
+        pipeline.steps[-1] = (FOREST_STEP, ForestAndLine(random_state=rows.seed))
+        return pipeline, plain
+    if not hasattr(rows.X, "columns"):
+        return None
+    plain.X = number_columns(rows.X)
+    return "auto", plain
