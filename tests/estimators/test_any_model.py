@@ -551,6 +551,16 @@ def test_a_forest_reads_frames_with_categories(has_pipeline):
     assert fitted.outlier_mask_[wrong].mean() > 0.8
 
 
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # of boosting itself
+@pytest.mark.parametrize("large", [np.inf, 1e300])
+def test_a_forest_takes_numbers_that_are_too_large_for_trees(large):
+    X, y, wrong = wrong_labels(n=800, rate=0.1, noise=0.1)
+    X = np.where(np.random.default_rng(0).random(X.shape) < 0.01, large, X)
+    model = trimmed(HistGradientBoostingClassifier(max_iter=30)).fit(X, y)
+    assert len(model.judgement_.models_) == 2
+    assert model.outlier_mask_[wrong].mean() > 0.6
+
+
 class Reader(ClassifierMixin, BaseEstimator):
     """A classifier of texts that is no pipeline, so that no forest can be put in its place."""
 

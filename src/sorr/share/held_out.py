@@ -46,6 +46,7 @@ from sorr.share.models import (
 
 _CHUNK = 1 << 22  # entries of X that are scored at a time
 _STORED = 1 << 7  # entries of a row that is sparse, or a list
+_LARGEST_NUMBER = 1e30  # trees count in single precision
 
 
 def held_out_probabilities(
@@ -519,6 +520,15 @@ def _is_numeric(dtype: Any) -> bool:
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     return bool(is_numeric_dtype(dtype) or is_bool_dtype(dtype))
+
+
+def bound_numbers(X: Any) -> Any:
+    """Return numbers as they are, but none so large that trees do not take them."""
+    if _is_sparse(X):
+        return X
+    array = number_columns(X) if hasattr(X, "columns") else np.asarray(X)
+    is_large = np.abs(array) > _LARGEST_NUMBER
+    return np.clip(array, -_LARGEST_NUMBER, _LARGEST_NUMBER) if is_large.any() else X
 
 
 def number_columns(frame: Any) -> FloatArray:

@@ -21,7 +21,7 @@ from sorr.share.constants import (
     STRONG,
     TREES,
 )
-from sorr.share.held_out import LabelledRows, number_columns
+from sorr.share.held_out import LabelledRows, bound_numbers, number_columns
 from sorr.share.judging import as_log, judge
 from sorr.share.models import (
     FOREST_STEP,
@@ -236,12 +236,13 @@ def judge_rows(
 def forest_beside(rows: LabelledRows, estimator: Any) -> tuple[Any, LabelledRows] | None:
     """Return the forest that has to share the evidence of a model, and the rows that it takes.
 
-    Rows that are no numbers are prepared by the steps of the estimator's own pipeline, or columns
-    of a frame are numbered. Of other rows, a forest can make nothing.
+    Numbers are made small enough for trees. Other rows are prepared by the steps of the estimator's
+    own pipeline, or columns of a frame are numbered. Of the rest, a forest can make nothing.
     """
     plain = copy(rows)
     plain.extra = {}  # for the estimator of the user
     if rows.has_numbers:
+        plain.X = bound_numbers(rows.X)
         return "auto", plain
     while not isinstance(estimator, Pipeline) and hasattr(estimator, "estimator"):
         estimator = estimator.estimator  # of a search, or of another wrapper
