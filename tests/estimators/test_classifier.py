@@ -48,10 +48,12 @@ def test_without_ranks_three_classes_are_multinomial_logistic_regression():
     assert_allclose(ours.intercept_.sum(), 0, atol=1e-12)
 
 
-@pytest.mark.parametrize("options", [{}, {"class_weight": "balanced"}])
+@pytest.mark.parametrize("has_class_weights", [False, True])
 @pytest.mark.parametrize("classes", [2, 3])
-def test_by_default_the_ridge_is_that_of_logistic_regression(classes, options):
+def test_by_default_the_ridge_is_that_of_logistic_regression(classes, has_class_weights):
     X, y = wrong_labels()[:2] if classes == 2 else three_classes()
+    factors = dict(zip(np.unique(y), [2.0, 0.5, 1.0], strict=False))
+    options = {"class_weight": factors} if has_class_weights else {}
     weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
     model = RankedRangeClassifier(m=0, tol=1e-10, **options).fit(X, y, weight)
     peer = LogisticRegression(tol=1e-10, max_iter=1000, **options).fit(X, y, weight)
