@@ -54,7 +54,17 @@ def overlapping(n=300, seed=0):
     return X, np.where(X[:, 0] + rng.logistic(size=n) > 0, "yes", "no")
 
 
-class Spy(ClassifierMixin, BaseEstimator):
+class Around(ClassifierMixin, BaseEstimator):
+    """A classifier that predicts by another one."""
+
+    def predict(self, X):
+        return self.model_.predict(X)
+
+    def predict_proba(self, X):
+        return self.model_.predict_proba(X)
+
+
+class Spy(Around):
     """Logistic regression that remembers the rows of its fits."""
 
     fits: list = []  # noqa: RUF012 - shared by all copies
@@ -64,12 +74,6 @@ class Spy(ClassifierMixin, BaseEstimator):
         self.model_ = LogisticRegression().fit(X, y, sample_weight)
         self.classes_ = self.model_.classes_
         return self
-
-    def predict(self, X):
-        return self.model_.predict(X)
-
-    def predict_proba(self, X):
-        return self.model_.predict_proba(X)
 
 
 @pytest.fixture
@@ -534,6 +538,24 @@ def test_a_forest_reads_texts_by_the_steps_of_the_pipeline(form):
     assert wrong[fitted.outlier_mask_].mean() > 0.8
 
 
+class Coloured(Around):
+    """Logistic regression whose fit asks for a colour."""
+
+    def fit(self, X, y, colour=None):
+        assert colour == "red"
+        self.model_ = LogisticRegression(C=10.0).fit(X, y)
+        self.classes_ = self.model_.classes_
+        return self
+
+
+def test_arguments_of_a_fit_are_not_for_the_forest_beside_it():
+    X, y, _ = texts()
+    with config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(TfidfVectorizer(), Coloured().set_fit_request(colour=True))
+        model = trimmed(pipeline).fit(X, y, colour="red")
+    assert len(model.judgement_.models_) == 2
+
+
 @pytest.mark.parametrize("has_pipeline", [True, False])
 def test_a_forest_reads_frames_with_categories(has_pipeline):
     frames = pytest.importorskip("pandas")
@@ -561,19 +583,13 @@ def test_a_forest_takes_numbers_that_are_too_large_for_trees(large):
     assert model.outlier_mask_[wrong].mean() > 0.6
 
 
-class Reader(ClassifierMixin, BaseEstimator):
+class Reader(Around):
     """A classifier of texts that is no pipeline, so that no forest can be put in its place."""
 
     def fit(self, X, y):
         self.model_ = reader().fit(X, y)
         self.classes_ = self.model_.classes_
         return self
-
-    def predict(self, X):
-        return self.model_.predict(X)
-
-    def predict_proba(self, X):
-        return self.model_.predict_proba(X)
 
 
 def test_where_no_forest_can_confirm_clear_evidence_is_needed():

@@ -126,6 +126,15 @@ def test_a_model_beside_the_forest_needs_even_odds_and_the_forest_ten_to_one():
     assert rows.asked == ["auto"]
 
 
+def test_boosting_confirms_from_even_odds_on():
+    P, y, _ = with_evidence(0, 10)
+    weak = next(each for each in blurs(P) if -np.log(10) < judge_labels(each, y).evidence_ < 0)
+    rows = Scripted(y, auto=P, boosting=weak)
+    found = judge_rows(rows, "auto").judgement
+    assert rows.asked == ["auto", "boosting"]
+    assert found.has_evidence
+
+
 def blurs(P):
     """Yield probabilities that are less and less certain, and so give less and less evidence."""
     raw = np.log(P[:, 1] / P[:, 0])

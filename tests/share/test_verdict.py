@@ -294,6 +294,14 @@ def test_from_twenty_reviews_on_they_say_how_many_others_are_wrong():
     assert wrong.count_.sum() > 20
 
 
+def test_reviews_change_the_ranking_as_they_change_the_probabilities():
+    plain, found, worst = looked_at(20, True)
+    others = np.setdiff1d(np.arange(2000), worst)
+    order = others[np.argsort(found.score_[others])]
+    assert np.diff(found.wrong_[order]).min() > -2e-3  # the tie breaker may do so much
+    assert (found.score_[others] > plain.score_[others] + 0.1).any()
+
+
 def test_reviews_leave_posteriors_above_one_half_alone():
     P, y, _ = simulate.labelled(1500, rate=0.06)
     plain = judge_labels(P, y)

@@ -50,7 +50,7 @@ wrong label, 200 to 20,000 rows, at most 2 in 100 draws have more, but 3 to 17 i
 of more than even odds. A model that only shares the evidence of a forest needs even odds. Of 84
 noisy design tables, 53 have evidence so; 42 if both models need ten to one, 59 if both need even
 odds, but then so have 3 of 41 clean tables and half the runs on the passengers of the Titanic, of
-whom none is wrong (those of the stack are at most 3 to one)."""
+whom none is wrong. There the stack has 3 to one at most."""
 
 SPREAD_OF_TWO, SPREAD = 3.0, 1.0
 """The standard deviation of the logarithm of a slope, and of a shift, around the calibration of all
