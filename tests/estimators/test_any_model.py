@@ -1,6 +1,7 @@
 """Any classifier, trained without the labels that look wrong."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -538,6 +539,22 @@ def test_a_forest_reads_texts_by_the_steps_of_the_pipeline(form):
     assert wrong[fitted.outlier_mask_].mean() > 0.8
 
 
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [
+        *(("list", name) for name in ("auto", "forest", "linear", "boosting")),
+        *(("pandas", name) for name in ("auto", "forest", "linear")),
+    ],
+)
+def test_models_by_name_refuse_texts_with_a_way_out(form, name):
+    X, y, _ = texts(60)
+    if form == "pandas":
+        X = pytest.importorskip("pandas").DataFrame({"text": X, "number": 1.0})
+    for call in (trimmed(name).fit, partial(held_out_probabilities, name)):
+        with pytest.raises(ValueError, match=rf"{name!r} takes numbers only; needed .* a pipeline"):
+            call(X, y)
+
+
 class Coloured(Around):
     """Logistic regression whose fit asks for a colour."""
 
@@ -556,8 +573,8 @@ def test_arguments_of_a_fit_are_not_for_the_forest_beside_it():
     assert len(model.judgement_.models_) == 2
 
 
-@pytest.mark.parametrize("has_pipeline", [True, False])
-def test_a_forest_reads_frames_with_categories(has_pipeline):
+@pytest.mark.parametrize("kind", ["pipeline", "boosting", *slow("by name")])
+def test_a_forest_reads_frames_with_categories(kind):
     frames = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     colour, size = rng.choice(["red", "green", "blue"], 800), rng.normal(size=800)
@@ -565,7 +582,9 @@ def test_a_forest_reads_frames_with_categories(has_pipeline):
     wrong = rng.random(800) < 0.1
     X = frames.DataFrame({"colour": frames.Categorical(colour), "size": size})
     model = HistGradientBoostingClassifier(max_iter=30, categorical_features=[0])
-    if has_pipeline:
+    if kind == "by name":
+        model = "boosting"
+    if kind == "pipeline":
         columns = make_column_transformer((OneHotEncoder(), ["colour"]), remainder="passthrough")
         model = make_pipeline(columns, LogisticRegression())
     fitted = trimmed(model).fit(X, np.where(wrong, 1 - y, y))

@@ -131,6 +131,7 @@ def held_out_probabilities(
         report=print_reports("held_out_probabilities", verbose),
     )
     limit = as_count("max_train_rows", max_train_rows, lowest=2, what="a number of rows")
+    rows.refuse_texts(estimator)
     return rows.hold_out(estimator, cv=cv, groups=groups, limit=limit)
 
 
@@ -203,6 +204,22 @@ class LabelledRows:
         except ValueError:  # lists of different lengths
             return False
         return array.ndim == 2 and array.dtype.kind in "fiub"
+
+    def refuse_texts(self, estimator: Any) -> None:
+        """Refuse rows that are no numbers if a model is named, with a way out.
+
+        Boosting takes the categories of a frame, too.
+        """
+        takes_categories = hasattr(self.X, "columns") and estimator == "boosting"
+        if not is_named(estimator) or takes_categories or self.has_numbers:
+            return
+        try:
+            np.asarray(self.X, dtype=np.float64)
+        except ValueError as error:
+            raise ValueError(
+                f"X holds values that are no numbers ({error}), and {estimator!r} takes numbers "
+                "only; needed numbers, or a pipeline that makes numbers of X as the estimator"
+            ) from None
 
     def fit(self, estimator: Any, rows: IntArray) -> Any:
         """Return a model of some of the rows."""

@@ -211,6 +211,7 @@ def judge_rows(
             return judged._replace(judgement=judged.judgement.ask_for_clear())
         return judged
 
+    rows.refuse_texts(estimator)
     mass = len(rows) if rows.weight is None else rows.weight.sum()
     if mass < FEWEST_ROWS:
         even = np.full((len(rows), len(rows.classes)), 1 / len(rows.classes))
