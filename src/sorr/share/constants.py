@@ -180,3 +180,57 @@ chance."""
 
 LARGEST_SHARE_OF_FAR = 0.45
 """Of all rows; if more are far, none of them is an outlier."""
+
+# -- Errors of numbers -----------------------------------------------------------------------------
+
+DEGREES = (10.0, 5.0, 3.0, 2.0)
+"""Degrees of freedom of Student's distributions among the bells of honest errors."""
+
+VARIETIES = (0.75,)
+"""Bells of normal errors whose sizes differ by row: standard deviations of their logarithms."""
+
+REACH = 0.99
+"""The share of a bell that it reaches: wrong targets lie further out."""
+
+BEYOND_BELL = 1.5
+"""The least width of wrong targets around the centre, in reaches of the bell: 4 standard deviations
+of a normal."""
+
+NARROWEST_SIDE = 1.0
+"""The least width of wrong targets to one side, in scales of the bell."""
+
+SMALLEST_PRIOR, LARGEST_PRIOR = 1e-4, 0.999
+"""Limits of the share of wrong targets, in all or among rows of a kind."""
+
+EM_STEPS, EM_TOLERANCE = 60, 1e-6
+"""Steps of expectation and maximisation, and the gain for each row below which they stop."""
+
+BELIEVED_ROWS = 5000.0
+"""Rows that the likelihoods of bells count for: no bell is exact, and more rows only show that."""
+
+# -- Planes that resist outliers -------------------------------------------------------------------
+
+LINE_SAMPLE = 5000
+"""Rows that a plane is searched on; all others are judged by it."""
+
+ROWS_FOR_EACH_COLUMN = 10
+"""With fewer rows for each column, nothing is promised."""
+
+FEWEST_FOR_EACH_COLUMN = 2.5
+"""With fewer rows for each column, targets are not judged."""
+
+WIDEST = 500
+"""Columns up to which distances are measured; with more, only errors are judged."""
+
+STARTS, DISTINCT_MINIMA = 3, 0.01
+"""Local minima of least trimmed squares that are followed, and how much they differ at least."""
+
+LINE_STEPS = 40
+"""Steps of expectation and maximisation of a plane."""
+
+PULL_OF_PRIOR = 0.1
+"""The ridge on the slopes of the prior by distance."""
+
+CLIPPED_COLUMN, LARGEST_LOG_SPREAD = 3.0, 3.0
+"""Robust units at which columns are clipped where the size of errors depends on them, and the
+largest logarithm of that size."""

@@ -1,0 +1,465 @@
+r"""How errors of predictions are distributed, with and without wrong targets.
+
+Honest errors have a bell: normal, Laplace or Student's, with one scale, or with two if they are
+skewed. Wrong targets add normal components further out than the bell reaches,
+
+.. math:: (1 - \varepsilon)\, f(u) + \varepsilon \sum_j a_j N(u; \mu_j, \sigma_j).
+
+The explanations are compared by their likelihoods, less Schwarz's penalty for each number that is
+fitted. So a heavy tail explains errors that are large, and only what no tail explains is evidence
+of wrong targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import gammaln, logsumexp, ndtr, ndtri, softmax, stdtr, stdtrit
+
+from sorr._typing import FloatArray
+from sorr.share.constants import (
+    BELIEVED_ROWS,
+    BEYOND_BELL,
+    DEGREES,
+    EM_STEPS,
+    EM_TOLERANCE,
+    LARGEST_PRIOR,
+    NARROWEST_SIDE,
+    REACH,
+    SMALLEST_PRIOR,
+    VARIETIES,
+)
+
+_LOG_2_PI = float(np.log(2 * np.pi))
+_FIRST_STEPS, _PROMISING = 8, 3  # steps from every start, and how many go on
+_TAIL, _MIDDLE = 200, 400  # errors that are kept as they are, and groups of the others
+_NODES = np.linspace(-2.5, 2.5, 11)  # standard deviations: sizes that errors of a mixed bell have
+_SHARES = np.exp(-0.5 * _NODES**2) / np.exp(-0.5 * _NODES**2).sum()
+_CORNER = 0.1  # scales within which the weight of a Laplace bell is bounded
+
+
+class Bell(NamedTuple):
+    """The distribution of honest errors, in units of its scale."""
+
+    name: str
+    degrees: float = np.inf
+    """Of Student's distribution; infinite for the normal one, 0 for Laplace's."""
+    variety: float = 0.0
+    """The standard deviation of the logarithm of the size of errors, which differs by row."""
+
+    def log_density(self, u: FloatArray) -> FloatArray:
+        """Return the logarithm of the density."""
+        if self.variety:
+            return np.asarray(logsumexp(self._sizes(u), axis=0))
+        if not self.degrees:
+            return np.asarray(-np.abs(u) - np.log(2))
+        if self.degrees == np.inf:
+            return np.asarray(-0.5 * u * u - 0.5 * _LOG_2_PI)
+        half = self.degrees / 2
+        constant = gammaln(half + 0.5) - gammaln(half) - 0.5 * np.log(self.degrees * np.pi)
+        return np.asarray(constant - (half + 0.5) * np.log1p(u * u / self.degrees))
+
+    def weight(self, u: FloatArray) -> FloatArray:
+        """Return how much each error counts in a least-squares step towards the likeliest fit."""
+        if self.variety:
+            return np.asarray(softmax(self._sizes(u), axis=0).T @ self._logs_and_shares[2])
+        if not self.degrees:
+            return np.asarray(1 / np.maximum(np.abs(u), _CORNER))
+        if self.degrees == np.inf:
+            return np.ones_like(u)
+        return np.asarray((self.degrees + 1) / (self.degrees + u * u))
+
+    def beyond(self, u: FloatArray) -> FloatArray:
+        """Return the probability of an error at least this large."""
+        size = np.abs(u)
+        if self.variety:
+            logs, shares, _ = self._logs_and_shares
+            return np.asarray(2 * ndtr(-size[..., None] * np.exp(-logs)) @ shares)
+        if not self.degrees:
+            return np.exp(-size)
+        if self.degrees == np.inf:
+            return np.asarray(2 * ndtr(-size))
+        return np.asarray(2 * stdtr(self.degrees, -size))
+
+    def quantile(self, share: float) -> float:
+        """Return the size below which a share of the errors lies."""
+        if self.variety:
+            return _quantile(self, share)
+        if not self.degrees:
+            return float(-np.log1p(-share))
+        if self.degrees == np.inf:
+            return float(ndtri((1 + share) / 2))
+        return float(stdtrit(self.degrees, (1 + share) / 2))
+
+    @property
+    def _logs_and_shares(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The logarithms of the sizes, how many rows have each, and the weights of these."""
+        logs = self.variety * _NODES
+        return logs, _SHARES, np.exp(-2 * logs)
+
+    def _sizes(self, u: FloatArray) -> FloatArray:
+        """Return the logarithm of the density, by the size of errors."""
+        logs, shares, _ = self._logs_and_shares
+        scaled = u * np.exp(-logs)[:, None]
+        first = np.log(shares) - logs - 0.5 * _LOG_2_PI
+        return np.asarray(first[:, None] - 0.5 * scaled * scaled)
+
+
+@lru_cache(maxsize=64)
+def _quantile(bell: Bell, share: float) -> float:
+    """Return the quantile of a bell without a formula for it."""
+    high = 1.0
+    while bell.beyond(np.array(high)) > 1 - share:
+        high *= 2
+    return float(brentq(lambda size: float(bell.beyond(np.array(size))) - 1 + share, 0.0, high))
+
+
+NORMAL = Bell("normal")
+BELLS = (
+    NORMAL,
+    Bell("Laplace", 0.0),
+    *(Bell(f"Student {degrees:g}", degrees) for degrees in DEGREES),
+    *(Bell(f"mixed sizes {variety:g}", variety=variety) for variety in VARIETIES),
+)
+
+
+class Component(NamedTuple):
+    """A normal part of the errors of wrong targets."""
+
+    weight: float
+    mean: float
+    width: float
+    side: int
+    """-1 if it lies below the bell, 1 if above, 0 if it is centred and wide."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A distribution of errors: a bell, and what wrong targets add to it, if any.
+
+    Attributes
+    ----------
+    bell : Bell
+    centre : float
+    below, above : float
+        The scale of the bell on each side of its centre.
+    share : float
+        The share of wrong targets, if it is the same everywhere.
+    outliers : tuple of Component
+        The errors of wrong targets. Empty if none is wrong.
+    value : float
+        The log-likelihood, less the penalty.
+    floor : float
+        What is as good as zero.
+    """
+
+    bell: Bell
+    centre: float
+    below: float
+    above: float
+    share: float = 0.0
+    outliers: tuple[Component, ...] = ()
+    value: float = -np.inf
+    floor: float = 0.0
+
+    @property
+    def is_skewed(self) -> bool:
+        """Whether the bell has two scales."""
+        return self.below != self.above
+
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers were fitted besides the centre, a scale and the bell."""
+        sides = sum(part.side != 0 for part in self.outliers)
+        return int(self.is_skewed) + (2 if self.outliers else 0) + 3 * sides
+
+    def penalty(self, rows: float, more: int = 0) -> float:
+        """Return what the value pays for numbers that were fitted, and for another bell than normal.
+
+        Half of what is believed beforehand is that errors are normal.
+        """
+        prior = 0.0 if self.bell is NORMAL else np.log(len(BELLS) - 1)
+        return float(prior + 0.5 * (self.n_numbers + more) * np.log(max(rows, 2.0)))
+
+    @cached_property
+    def scale(self) -> float:
+        """The size of a typical error: the standard deviation of a normal of the same median."""
+        middle = self.bell.quantile(0.5) / NORMAL.quantile(0.5)
+        return 0.5 * (self.below + self.above) * middle
+
+    def in_scales(self, errors: FloatArray) -> FloatArray:
+        """Return errors from the centre, in scales of their side."""
+        off = errors - self.centre
+        if not self.is_skewed:
+            return np.asarray(off / self.above)
+        return np.asarray(off / np.where(off < 0, self.below, self.above))
+
+    def log_honest(self, errors: FloatArray) -> FloatArray:
+        """Return the log density of honest errors."""
+        width = 0.5 * (self.below + self.above)
+        return self.bell.log_density(self.in_scales(errors)) - np.log(width)
+
+    def log_wrong(self, errors: FloatArray) -> FloatArray:
+        """Return the log density of the errors of wrong targets."""
+        return np.asarray(np.logaddexp.reduce(self._parts(errors), axis=0))
+
+    def log_odds(self, errors: FloatArray, log_prior: FloatArray | None = None) -> FloatArray:
+        """Return the log odds that a target is wrong.
+
+        Parameters
+        ----------
+        errors : ndarray of shape (n_samples,)
+        log_prior : ndarray of shape (n_samples,), optional
+            The log odds before the error is known. The default is the same share everywhere.
+        """
+        if not self.outliers:
+            return np.full(len(errors), -np.inf)
+        if log_prior is None:
+            log_prior = np.full(len(errors), np.log(self.share) - np.log1p(-self.share))
+        return np.asarray(log_prior + self.log_wrong(errors) - self.log_honest(errors))
+
+    def beyond(self, errors: FloatArray) -> FloatArray:
+        """Return the probability that an honest error is at least as large, on either side."""
+        return self.bell.beyond(self.in_scales(errors))
+
+    def _parts(self, errors: FloatArray) -> FloatArray:
+        return np.array(
+            [
+                np.log(max(part.weight, 1e-300))
+                - 0.5 * ((errors - part.mean) / part.width) ** 2
+                - np.log(part.width)
+                - 0.5 * _LOG_2_PI
+                for part in self.outliers
+            ]
+        )
+
+    def move(self, by: float) -> Explanation:
+        """Return the same for errors that are larger by some number."""
+        outliers = tuple(part._replace(mean=part.mean + by) for part in self.outliers)
+        return replace(self, centre=self.centre + by, outliers=outliers)
+
+    # -- Fitting ---------------------------------------------------------------------------------
+
+    def with_outliers(self, errors: FloatArray, mass: FloatArray, *, sides: bool) -> Explanation:
+        """Return the same bell with wrong targets further out: a start for `improve`."""
+        reach = self.bell.quantile(REACH)
+        u = self.in_scales(errors)
+        far = np.abs(u) > reach
+        width = _wide(self, errors, np.where(far, mass, 0.0))
+        outliers = [Component(1.0, self.centre, width, 0)]
+        if sides:
+            for side, scale in ((-1, self.below), (1, self.above)):
+                part = far & (side * u > 0)
+                off, size = np.abs(errors[part] - self.centre), reach * scale
+                mean, spread = size + scale, max(width, size)
+                if part.any():
+                    mean = max(float(np.median(off)), size)
+                    spread = max(float(np.std(off)), NARROWEST_SIDE * self.scale)
+                outliers.append(Component(1.0, self.centre + side * mean, spread, side))
+        share = float(mass[far].sum() / mass.sum())
+        parts = tuple(part._replace(weight=1 / len(outliers)) for part in outliers)
+        return replace(self, share=as_prior(share), outliers=parts)
+
+    def improve(
+        self,
+        errors: FloatArray,
+        honest: FloatArray,
+        wrong: FloatArray,
+        *,
+        fit_centre: bool = True,
+        lost: float = 0.0,
+    ) -> Explanation:
+        """Return the distribution that one step of expectation and maximisation makes likelier.
+
+        Parameters
+        ----------
+        errors : ndarray of shape (n_samples,)
+        honest, wrong : ndarray of shape (n_samples,)
+            The mass of each row, divided by the probability of either.
+        fit_centre : bool, default=True
+            Whether the centre is fitted; a plane through the rows has fitted it already.
+        lost : float, default=0
+            How many numbers were fitted to the errors before.
+        """
+        centre = self.centre
+        if fit_centre:
+            pull = honest * self.bell.weight(self.in_scales(errors))
+            if self.is_skewed:
+                pull = pull / np.where(errors < centre, self.below, self.above) ** 2
+            centre = float(pull @ errors / pull.sum()) if pull.sum() > 0 else centre
+        moved = replace(self, centre=centre)
+        off = errors - centre
+        squares = honest * self.bell.weight(moved.in_scales(errors)) * off * off
+        total = max(float(honest.sum()) - lost, 1.0)
+        if self.is_skewed:
+            sums = [float(squares[off < 0].sum()), float(squares[off >= 0].sum())]
+            low, high = (max(each, total * self.floor**2) ** (1 / 3) for each in sums)
+            both = np.sqrt((low + high) / total)
+            below, above = low * both, high * both
+        else:
+            below = above = max(float(np.sqrt(squares.sum() / total)), self.floor)
+        moved = replace(moved, below=below, above=above)
+        if not self.outliers:
+            return moved
+        parts = self._parts(errors)
+        shares = wrong * np.exp(parts - np.logaddexp.reduce(parts, axis=0))
+        found, every = [], float(wrong.sum()) + 1e-9
+        reach = self.bell.quantile(REACH)
+        for part, share in zip(self.outliers, shares, strict=True):
+            mass = float(share.sum())
+            if part.side == 0:
+                found.append(Component(mass / every, centre, _wide(moved, errors, share), 0))
+                continue
+            scale = below if part.side < 0 else above
+            mean = float(share @ errors) / mass if mass > 1e-9 else part.mean
+            mean = centre + part.side * max(part.side * (mean - centre), reach * scale)
+            spread = float(np.sqrt(share @ (errors - mean) ** 2 / mass)) if mass > 1e-9 else 0.0
+            spread = max(spread, NARROWEST_SIDE * moved.scale)
+            found.append(Component(mass / every, mean, spread, part.side))
+        share_of_all = float(wrong.sum() / (wrong.sum() + honest.sum()))
+        return replace(moved, outliers=tuple(found), share=as_prior(share_of_all))
+
+
+def _wide(bell: Explanation, errors: FloatArray, mass: FloatArray) -> float:
+    """Return the width of the centred component: it reaches further than the bell."""
+    least = BEYOND_BELL * bell.bell.quantile(REACH) * 0.5 * (bell.below + bell.above)
+    total = float(mass.sum())
+    if total <= 1e-9:
+        return least
+    return max(float(np.sqrt(mass @ (errors - bell.centre) ** 2 / total)), least)
+
+
+def as_prior(share: float) -> float:
+    """Return a share that is neither nothing nor all."""
+    return min(max(share, SMALLEST_PRIOR), LARGEST_PRIOR)
+
+
+def weigh(log_honest: FloatArray, log_wrong: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the probability that each row is honest, and the log density of both together."""
+    total = np.logaddexp(log_honest, log_wrong)
+    return np.exp(log_honest - total), np.asarray(total)
+
+
+# -- One series of errors --------------------------------------------------------------------------
+
+
+class Findings(NamedTuple):
+    """The best explanation without wrong targets, and the best one with some."""
+
+    honest: Explanation
+    wrong: Explanation
+
+    @property
+    def evidence(self) -> float:
+        """By how much wrong targets explain the errors better, in logarithms."""
+        return self.wrong.value - self.honest.value
+
+
+def explain(errors: FloatArray, mass: FloatArray, floor: float) -> Findings:
+    """Return the best explanations of errors, with and without wrong targets.
+
+    Parameters
+    ----------
+    errors : ndarray of shape (n_samples,)
+    mass : ndarray of shape (n_samples,)
+        How many rows each stands for.
+    floor : float
+        What is as good as zero.
+    """
+    errors, mass = compress(errors, mass)
+    starts = list(honest_starts(errors, mass, floor))
+    honest = _best(starts, errors, mass)
+    mixed = [
+        start.with_outliers(errors, mass, sides=sides)
+        for start in starts
+        if honest.is_skewed or not start.is_skewed
+        for sides in (False, True)
+    ]
+    return Findings(honest, _best(mixed, errors, mass))
+
+
+def explain_honest(errors: FloatArray, mass: FloatArray, floor: float) -> Explanation:
+    """Return the best explanation without wrong targets."""
+    errors, mass = compress(errors, mass)
+    return _best(honest_starts(errors, mass, floor), errors, mass)
+
+
+def _best(starts: Iterable[Explanation], errors: FloatArray, mass: FloatArray) -> Explanation:
+    """Return the best distribution that the most promising starts lead to."""
+    tried = [_settle(start, errors, mass, _FIRST_STEPS) for start in starts]
+    promising = sorted(tried, key=_value)[-_PROMISING:]
+    return max((_settle(each, errors, mass, EM_STEPS) for each in promising), key=_value)
+
+
+def _value(explanation: Explanation) -> float:
+    return explanation.value
+
+
+def honest_starts(errors: FloatArray, mass: FloatArray, floor: float) -> Iterator[Explanation]:
+    """Yield a start for each bell, with one scale and with two."""
+    centre = weighted_median(errors, mass)
+    off = np.abs(errors - centre)
+    is_low = errors < centre
+    whole = max(weighted_median(off, mass), floor)
+    sides = [
+        max(weighted_median(off[part], mass[part]), floor) if part.any() else whole
+        for part in (is_low, ~is_low)
+    ]
+    for bell in BELLS:
+        unit = bell.quantile(0.5)
+        yield Explanation(bell, centre, whole / unit, whole / unit, floor=floor)
+        if sides[0] != sides[1]:
+            yield Explanation(bell, centre, sides[0] / unit, sides[1] / unit, floor=floor)
+
+
+def _settle(
+    start: Explanation, errors: FloatArray, mass: FloatArray, steps: int
+) -> Explanation:
+    """Return the likeliest distribution near a start, with its value."""
+    now, last = start, -np.inf
+    trust = min(1.0, BELIEVED_ROWS / float(mass.sum()))
+    for _ in range(steps):
+        honest, log_density = np.ones(len(errors)), now.log_honest(errors)
+        if now.outliers:
+            honest, log_density = weigh(
+                log_density + np.log1p(-now.share), now.log_wrong(errors) + np.log(now.share)
+            )
+        value = float(mass @ log_density)
+        if abs(value - last) < EM_TOLERANCE * float(mass.sum()):
+            break
+        last = value
+        now = now.improve(errors, mass * honest, mass * (1 - honest))
+    else:
+        value = last
+    return replace(now, value=trust * value - now.penalty(trust * float(mass.sum())))
+
+
+def compress(errors: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return fewer errors with the same distribution: many in the middle become their means."""
+    n = len(errors)
+    if n <= _TAIL + _MIDDLE:
+        return errors, mass
+    order = np.argsort(errors, kind="stable")
+    size = np.abs(errors - weighted_median(errors, mass))[order]
+    is_far = np.zeros(n, dtype=bool)
+    is_far[np.argpartition(size, n - _TAIL)[n - _TAIL :]] = True
+    near, far = order[~is_far], order[is_far]
+    edges = np.linspace(0, len(near), _MIDDLE + 1).astype(np.intp)[:-1]
+    sums = np.add.reduceat(mass[near], edges)
+    means = np.add.reduceat((mass * errors)[near], edges) / np.maximum(sums, 1e-300)
+    return np.concatenate([means, errors[far]]), np.concatenate([sums, mass[far]])
+
+
+def weighted_median(values: FloatArray, mass: FloatArray) -> float:
+    """Return the value with half of the mass on either side."""
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(mass[order])
+    half = 0.5 * reached[-1]
+    low = int(np.searchsorted(reached, half * (1 - 1e-12)))
+    high = int(np.searchsorted(reached, half * (1 + 1e-12), side="right"))
+    return float(0.5 * (values[order[low]] + values[order[min(high, len(values) - 1)]]))

@@ -1,0 +1,618 @@
+"""A plane that outliers do not move, wherever they lie, and what its errors say about targets.
+
+First comes a fit that resists nearly half of the rows: least trimmed squares from many starts. Then
+every row gets a probability that its target is wrong, by its error and by how far out it lies:
+among rows which are nearly all outliers, a row with a small error is one by chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.special import expit, log_expit
+
+from sorr._typing import BoolArray, FloatArray, IntArray
+from sorr.objectives import RankedRangeObjective
+from sorr.ranked import Mass
+from sorr.share.constants import (
+    CLIPPED_COLUMN,
+    DISTINCT_MINIMA,
+    LARGEST_LOG_SPREAD,
+    LINE_SAMPLE,
+    LINE_STEPS,
+    PULL_OF_PRIOR,
+    ROWS_FOR_EACH_COLUMN,
+    STARTS,
+    WIDEST,
+)
+from sorr.share.errors import (
+    NORMAL,
+    Bell,
+    Explanation,
+    as_prior,
+    explain,
+    explain_honest,
+    honest_starts,
+    weigh,
+    weighted_median,
+)
+from sorr.share.linear import centre_and_spread
+from sorr.solvers import trim
+
+_RIDGE = 1e-10  # of the mean diagonal, so that columns may depend on each other
+_SUBSAMPLE, _ROWS_EACH = 300, 5  # rows that random starts are tried on, and for each column
+_WORK = 1e9  # multiplications that random starts may take
+_FEWEST_STARTS = 10
+_FIRST_STEPS, _STEPS = 3, 50  # of concentration: for every start, and for the best ones
+_POLISHED = 8  # starts that are followed to the end
+_FIRST_LINE_STEPS, _PROMISING = 6, 3  # of every explanation, and how many go on
+_BOUNDED = Bell("Student 3", 3.0)  # errors of any size add little to its score
+_SMALL = 0.05  # scales: the logarithm of an error goes no further down
+_LEAST_LEFT = 0.05  # of the variance of an error that a fit leaves at least
+_STILL = 1e-6  # of a scale: coefficients that move less stand still
+_BLOCK = 1 << 20  # entries of X that are worked on at a time
+_EXACT = 1e-9  # of the spread of targets: errors below are as good as zero
+
+
+class Line(NamedTuple):
+    """A plane, and what its errors say."""
+
+    theta: FloatArray
+    """Coefficients, then the intercept if there is one."""
+    errors: FloatArray
+    """Of all rows, in their typical sizes: where size depends on the row, these differ."""
+    spread: FloatArray
+    """The typical size of the error of each row, relative to others."""
+    honest: Explanation
+    wrong: Explanation
+    log_prior: FloatArray
+    """The log odds of a wrong target, before its error is known."""
+    evidence: float
+    weight: FloatArray
+    """How much each row should count: zero for outliers, less for errors of a heavy tail."""
+
+
+def fit_line(
+    X: Any, y: FloatArray, mass: FloatArray, *, fit_intercept: bool, rng: np.random.Generator
+) -> Line:
+    """Return a plane that resists outliers, and the best explanations of its errors."""
+    n = len(y)
+    floor = floor_of(y, mass)
+    p = X.shape[1] + fit_intercept
+    if X.shape[1] > WIDEST:
+        return _fit_wide(X, y, mass, floor, fit_intercept, rng)
+    size = max(LINE_SAMPLE, 2 * ROWS_FOR_EACH_COLUMN * p)
+    part = np.arange(n) if n <= size else np.sort(rng.choice(n, size, replace=False))
+    unit = Units.of(X[part], fit_intercept)
+    rows = Rows(unit.apply(X[part]), y[part], mass[part], fit_intercept, floor)
+    found = _search(rows, rng)
+    return _spread_out(found, unit, X, y, mass, None if n <= size else part, fit_intercept)
+
+
+def floor_of(y: FloatArray, mass: FloatArray) -> float:
+    """Return what is as good as zero among errors of targets."""
+    middle = weighted_median(y, mass)
+    off = np.abs(y - middle)
+    spread = weighted_median(off, mass) or float(np.average(np.minimum(off, 1.0), weights=mass))
+    return max(_EXACT * spread, 1e-12 * abs(middle), 1e-200)
+
+
+# -- Rows of a sample ------------------------------------------------------------------------------
+
+
+class Units(NamedTuple):
+    """The centre and the unit of each column."""
+
+    centre: FloatArray
+    unit: FloatArray
+    intercept: bool
+
+    @classmethod
+    def of(cls, X: Any, intercept: bool) -> Units:
+        """Return those of some rows: medians, and spreads that outliers hardly change."""
+        dense = X.toarray() if sparse.issparse(X) else X
+        centre, unit = centre_and_spread(dense.astype(np.float64, copy=False))
+        return cls(centre if intercept else np.zeros(len(centre)), unit, intercept)
+
+    def apply(self, X: Any) -> FloatArray:
+        """Return rows in these units, with a column of ones for the intercept."""
+        dense = X.toarray() if sparse.issparse(X) else X
+        A = np.ones((dense.shape[0], len(self.centre) + self.intercept))
+        A[:, : len(self.centre)] = (dense - self.centre) / self.unit
+        return A
+
+    def original(self, theta: FloatArray) -> FloatArray:
+        """Return coefficients of the columns as they were given."""
+        d = len(self.centre)
+        coef = theta[:d] / self.unit
+        return np.append(coef, theta[d] - self.centre @ coef) if self.intercept else coef
+
+
+class Rows(NamedTuple):
+    """Rows in robust units, their targets and masses."""
+
+    A: FloatArray
+    y: FloatArray
+    mass: FloatArray
+    intercept: bool
+    floor: float
+
+    @property
+    def columns(self) -> FloatArray:
+        """The columns without the one of the intercept."""
+        return self.A[:, :-1] if self.intercept else self.A
+
+    def solve(self, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the least-squares plane of weighted rows, and its gram matrix."""
+        heavy = self.A * weight[:, None]
+        gram = heavy.T @ self.A
+        gram.flat[:: len(gram) + 1] += _RIDGE * max(np.trace(gram) / len(gram), 1e-300)
+        return np.linalg.solve(gram, heavy.T @ self.y), gram
+
+    def leverage(self, gram: FloatArray) -> FloatArray:
+        """Return how much each row could move that plane."""
+        return np.asarray(np.einsum("ij,ij->i", self.A @ np.linalg.inv(gram), self.A))
+
+
+# -- Starts: least trimmed squares -----------------------------------------------------------------
+
+
+def trimmed_starts(rows: Rows, rng: np.random.Generator) -> list[FloatArray]:
+    """Return distinct local minima of least trimmed squares over half of the rows, best first."""
+    plain, _ = rows.solve(rows.mass)
+    moved = rows._replace(y=rows.y - rows.A @ plain)
+    kept = 0.5 * (moved.mass.sum() + rows.A.shape[1] * moved.mass.mean())
+    starts = [np.zeros_like(plain), *_scatter_starts(moved), *_random_starts(moved, kept, rng)]
+    tried = sorted((_concentrate(moved, each, kept, _FIRST_STEPS) for each in starts), key=_first)
+    best = [_concentrate(moved, each, kept, _STEPS) for _, each in tried[:_POLISHED]]
+    distinct: list[tuple[float, FloatArray]] = []
+    for value, theta in sorted(best, key=_first):
+        if all(value > other * (1 + DISTINCT_MINIMA) for other, _ in distinct):
+            distinct.append((value, theta))
+    return [theta + plain for _, theta in distinct[:STARTS]]
+
+
+def _first(pair: tuple[float, FloatArray]) -> float:
+    return pair[0]
+
+
+def _concentrate(
+    rows: Rows, theta: FloatArray, kept: float, steps: int
+) -> tuple[float, FloatArray]:
+    """Fit the rows that are closest, again and again; no step makes their squares larger."""
+    last = np.inf
+    for _ in range(steps):
+        squares = (rows.y - rows.A @ theta) ** 2
+        near = _nearest(squares, rows.mass, kept)
+        value = float(rows.mass[near] @ squares[near])
+        if value >= last * (1 - 1e-10):
+            break
+        last = value
+        some = rows._replace(A=rows.A[near], y=rows.y[near])
+        theta, _ = some.solve(rows.mass[near])
+    return last, theta
+
+
+def _nearest(values: FloatArray, mass: FloatArray, kept: float) -> IntArray:
+    """Return the rows of the smallest values, up to a mass."""
+    if (mass == mass[0]).all():
+        count = min(max(round(kept / mass[0]), 1), len(values))
+        return np.argpartition(values, count - 1)[:count]
+    order = np.argsort(values, kind="stable")
+    count = int(np.searchsorted(np.cumsum(mass[order]), kept * (1 - 1e-12))) + 1
+    return order[:count]
+
+
+def _scatter_starts(rows: Rows) -> Iterator[FloatArray]:
+    """Yield planes that follow from robust covariances, and planes of the rows nearest to them."""
+    n, p = rows.A.shape
+    d = p - rows.intercept
+    unit = 1.4826 * np.median(np.abs(rows.y))
+    Z = np.column_stack([rows.columns, rows.y / (unit or 1.0)])
+    half = 0.5 * rows.mass.sum()
+    for scatter in _scatters(Z):
+        coef = np.linalg.solve(scatter[:d, :d] + 1e-6 * np.eye(d), scatter[:d, d]) * (unit or 1.0)
+        off = rows.y - rows.columns @ coef
+        yield np.append(coef, np.median(off)) if rows.intercept else coef
+        for columns in (d + 1, d):  # nearest in rows and targets, and in rows alone
+            size = _robust_sizes(Z[:, :columns], scatter[:columns, :columns])
+            near = _nearest(size, rows.mass, half)
+            yield rows._replace(A=rows.A[near], y=rows.y[near]).solve(rows.mass[near])[0]
+
+
+def _scatters(Z: FloatArray) -> Iterator[FloatArray]:
+    """Yield covariances which outliers change little: of bounded values, signs, the middle, ranks.
+
+    References
+    ----------
+    M. Hubert, P. Rousseeuw and T. Verdonck, "A deterministic algorithm for robust location and
+    scatter", Journal of Computational and Graphical Statistics 2012.
+    """
+    yield _correlation(np.tanh(Z))
+    norms = np.linalg.norm(Z, axis=1)
+    signs = Z / np.maximum(norms, 1e-12)[:, None]
+    yield signs.T @ signs * (Z.shape[1] / len(Z))
+    middle = Z[norms <= np.median(norms)]
+    yield np.cov(middle.T).reshape(2 * (Z.shape[1],))
+    yield _correlation(np.argsort(np.argsort(Z, axis=0), axis=0) / len(Z))
+
+
+def _correlation(Z: FloatArray) -> FloatArray:
+    off = Z - Z.mean(axis=0)
+    spread = np.sqrt((off * off).mean(axis=0))
+    off /= np.where(spread > 0, spread, 1.0)
+    return np.asarray(off.T @ off / len(off))
+
+
+def _robust_sizes(Z: FloatArray, scatter: FloatArray) -> FloatArray:
+    """Return the distance of each row from the middle, in robust spreads along main axes."""
+    along = Z @ np.linalg.eigh(scatter)[1]
+    off = along - np.median(along, axis=0)
+    spread = np.median(np.abs(off), axis=0)
+    rough = off.std(axis=0)
+    spread = np.where(spread > 1e-9 * rough, spread, rough)
+    return np.linalg.norm(off / np.where(spread > 0, spread, 1.0), axis=1)
+
+
+def _random_starts(rows: Rows, kept: float, rng: np.random.Generator) -> list[FloatArray]:
+    """Return the best planes through as many random rows as there are columns, after two steps."""
+    n, p = rows.A.shape
+    size = min(n, max(_SUBSAMPLE, _ROWS_EACH * p))
+    some = rng.choice(n, size, replace=False, p=rows.mass / rows.mass.sum())
+    A, y = rows.A[some], rows.y[some]
+    count = max(p, min(size, round(size * kept / rows.mass.sum())))
+    n_starts = int(np.clip(_WORK / (size * p * p), _FEWEST_STARTS, 500))
+    drawn = rng.random((n_starts, size)).argpartition(p - 1, axis=1)[:, :p]
+    ridge = 1e-9 * np.eye(p)
+    theta = np.linalg.solve(A[drawn] + ridge, y[drawn][..., None])[..., 0]
+    products = (A[:, :, None] * A[:, None, :]).reshape(size, p * p)
+    pulls = A * y[:, None]
+    for _ in range(2):
+        squares = (y - theta @ A.T) ** 2
+        limit = np.partition(squares, count - 1, axis=1)[:, count - 1 : count]
+        is_near = (squares <= limit).astype(np.float64)
+        grams = (is_near @ products).reshape(-1, p, p) + size * ridge
+        theta = np.linalg.solve(grams, (is_near @ pulls)[..., None])[..., 0]
+    squares = (y - theta @ A.T) ** 2
+    values = np.partition(squares, count - 1, axis=1)[:, :count].sum(axis=1)
+    return list(theta[np.argsort(values)[:10]])
+
+
+# -- Explanations of the errors of a plane ---------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What an explanation of rows may use.
+
+    Attributes
+    ----------
+    by_distance : bool
+        Whether the prior of a wrong target depends on how far out a row lies.
+    sizes : tuple of int
+        What the size of errors depends on: 0 is the distance, 1 to d the columns, and what follows
+        the sizes of the columns.
+    """
+
+    by_distance: bool = False
+    sizes: tuple[int, ...] = ()
+
+
+class Fit(NamedTuple):
+    """A plane with an explanation of its errors."""
+
+    theta: FloatArray
+    errors: Explanation
+    shape: Shape
+    gram: FloatArray
+    honest: FloatArray
+    """The probability that each row is honest."""
+    total: float
+    """The sum of the weights behind the gram matrix."""
+    prior: FloatArray
+    """Of the log odds of a wrong target: a constant, and slopes of distance and its square."""
+    places: FloatArray
+    """The mean and the spread of the logarithms of distances."""
+    slopes: FloatArray
+    """Of the logarithm of the size of errors."""
+    value: float
+
+    @property
+    def holds_majority(self) -> bool:
+        """Whether more than half of the rows are honest."""
+        return bool((self.honest > 0.5).mean() >= 0.5)
+
+
+class Place(NamedTuple):
+    """What an explanation says about rows before their errors are known."""
+
+    log_prior: FloatArray
+    spread: FloatArray
+    distance: FloatArray
+
+
+def place_rows(fit: Fit, A: FloatArray, columns: FloatArray, leverage: FloatArray) -> Place:
+    """Return the prior and the size of errors of rows, by their leverage in the plane of a fit."""
+    place = np.log(np.maximum(leverage * fit.total, 1e-12))
+    distance = (place - fit.places[0]) / fit.places[1]
+    log_prior = fit.prior[0] + fit.prior[1] * distance + fit.prior[2] * distance**2
+    log_prior = np.clip(log_prior, *_PRIOR_LIMITS)
+    spread = np.ones(len(A))
+    if fit.shape.sizes:
+        size = _of_size(distance, columns, fit.shape.sizes) @ fit.slopes
+        spread = np.exp(np.clip(size, -LARGEST_LOG_SPREAD, LARGEST_LOG_SPREAD))
+    return Place(log_prior, spread, distance)
+
+
+_PRIOR_LIMITS = tuple(float(np.log(as_prior(share) / (1 - as_prior(share)))) for share in (0, 1))
+
+
+def _of_size(distance: FloatArray, columns: FloatArray, chosen: tuple[int, ...]) -> FloatArray:
+    """Return what the size of errors depends on, without extremes."""
+    d = columns.shape[1]
+    parts = [
+        distance if i == 0 else columns[:, i - 1] if i <= d else np.abs(columns[:, i - 1 - d])
+        for i in chosen
+    ]
+    return np.clip(np.column_stack(parts), -CLIPPED_COLUMN, CLIPPED_COLUMN)
+
+
+def settle(
+    rows: Rows, theta: FloatArray, errors: Explanation, shape: Shape, steps: int = LINE_STEPS
+) -> Fit:
+    """Return the likeliest plane and explanation near a start."""
+    n = len(rows.y)
+    whole = float(rows.mass.sum())
+    columns = rows.columns
+    honest = np.ones(n)
+    if rows.intercept and errors.centre:
+        theta = theta + errors.centre * (np.arange(len(theta)) == len(theta) - 1)
+        errors = errors.move(-errors.centre)
+    if errors.outliers:
+        u = errors.in_scales(rows.y - rows.A @ theta)
+        honest = (np.abs(u) <= errors.bell.quantile(0.99)).astype(np.float64)
+    weight = rows.mass * honest
+    _, gram = rows.solve(weight)
+    log_share = np.log(errors.share) - np.log1p(-errors.share) if errors.outliers else 0.0
+    fit = Fit(
+        theta,
+        errors,
+        shape,
+        gram,
+        honest,
+        float(weight.sum()),
+        np.array([log_share, 0.0, 0.0]),
+        np.array([0.0, 1.0]),
+        np.zeros(len(shape.sizes)),
+        -np.inf,
+    )
+    value = -np.inf
+    for _ in range(steps):
+        leverage = rows.leverage(fit.gram)
+        place = np.log(np.maximum(leverage * fit.total, 1e-12))
+        fit = fit._replace(places=np.array([place.mean(), max(float(place.std()), 1e-9)]))
+        log_prior, spread, distance = place_rows(fit, rows.A, columns, leverage)
+        # Rows that were fitted lie closer than they should, others further.
+        spread = spread * np.sqrt(
+            np.maximum(1 + (1 - 2 * fit.honest) * leverage, _LEAST_LEFT)
+        )
+        off = (rows.y - rows.A @ fit.theta) / spread
+        honest, log_density = np.ones(n), fit.errors.log_honest(off)
+        if fit.errors.outliers:
+            honest, log_density = weigh(
+                log_density + log_expit(-log_prior), fit.errors.log_wrong(off) + log_expit(log_prior)
+            )
+        value = float(rows.mass @ (log_density - np.log(spread)))
+        errors = fit.errors.improve(
+            off, rows.mass * honest, rows.mass * (1 - honest), fit_centre=not rows.intercept
+        )
+        bell = fit.errors.bell.weight(fit.errors.in_scales(off))
+        prior = fit.prior
+        if fit.errors.outliers:
+            prior = _new_prior(fit, distance, honest, rows.mass)
+        slopes = fit.slopes
+        if shape.sizes:
+            slopes = _new_slopes(fit, distance, columns, rows.mass * honest, bell, off)
+        sides = 1.0
+        if fit.errors.is_skewed:
+            sides = np.where(off < 0, fit.errors.below, fit.errors.above) / fit.errors.above
+        weight = rows.mass * np.where(honest > 0.5, honest, 0.0) * bell / (spread * sides) ** 2
+        theta, gram = rows.solve(weight)
+        moved = float(np.abs(theta - fit.theta).max())
+        fit = fit._replace(
+            theta=theta,
+            errors=errors,
+            gram=gram,
+            honest=honest,
+            total=float(weight.sum()),
+            prior=prior,
+            slopes=slopes,
+            value=value,
+        )
+        if moved < _STILL * errors.scale:
+            break
+    more = 2 * (shape.by_distance and bool(fit.errors.outliers)) + len(fit.slopes)
+    return fit._replace(value=value - fit.errors.penalty(whole, more))
+
+
+def _new_prior(
+    fit: Fit, distance: FloatArray, honest: FloatArray, mass: FloatArray
+) -> FloatArray:
+    """Return the prior that is likelier for the wrong targets: a share, or a curve by distance."""
+    if not fit.shape.by_distance:
+        share = as_prior(float(mass @ (1 - honest) / mass.sum()))
+        return np.array([np.log(share) - np.log1p(-share), 0.0, 0.0])
+    Q = np.column_stack([np.ones(len(distance)), distance, distance**2])
+    pull = np.diag([1e-9, PULL_OF_PRIOR, PULL_OF_PRIOR])
+    prior = fit.prior
+    for _ in range(3):
+        p = expit(np.clip(Q @ prior, *_PRIOR_LIMITS))
+        bend = (Q * (mass * p * (1 - p))[:, None]).T @ Q + pull
+        prior = prior + np.linalg.solve(bend, Q.T @ (mass * (1 - honest - p)) - pull @ prior)
+    return prior
+
+
+def _new_slopes(
+    fit: Fit,
+    distance: FloatArray,
+    columns: FloatArray,
+    mass: FloatArray,
+    bell: FloatArray,
+    off: FloatArray,
+) -> FloatArray:
+    """Return likelier slopes of the logarithm of the size of errors: by a step of Fisher's."""
+    Z = _of_size(distance, columns, fit.shape.sizes)
+    Z = Z - mass @ Z / mass.sum()
+    u = fit.errors.in_scales(off)
+    bend = (Z * mass[:, None]).T @ Z
+    bend.flat[:: len(bend) + 1] += 1.0
+    if not fit.slopes.any():  # far from the likeliest slopes, where Fisher's step overshoots
+        return np.linalg.solve(bend, Z.T @ (mass * np.log(np.maximum(np.abs(u), _SMALL))))
+    pull = Z.T @ (mass * (bell * u * u - 1)) / 2 - fit.slopes
+    return np.asarray(fit.slopes + np.linalg.solve(bend, pull))
+
+
+# -- The search ------------------------------------------------------------------------------------
+
+
+class Found(NamedTuple):
+    """The best fits of a sample: without wrong targets, and with some."""
+
+    honest: Fit
+    wrong: Fit
+
+    @property
+    def evidence(self) -> float:
+        """By how much wrong targets explain the rows better, in logarithms."""
+        return self.wrong.value - self.honest.value
+
+    @property
+    def best(self) -> Fit:
+        """The fit whose plane is taken."""
+        return self.wrong if self.evidence > 0 else self.honest
+
+
+def _search(rows: Rows, rng: np.random.Generator) -> Found:
+    """Return the planes that explain the rows best, with and without wrong targets.
+
+    Several minima are followed, and the likeliest explanation decides between them: the deepest
+    minimum of least trimmed squares need not be the plane of the majority.
+    """
+    fits = []
+    for theta in trimmed_starts(rows, rng):
+        off = rows.y - rows.A @ theta
+        size = max(weighted_median(np.abs(off), rows.mass), rows.floor) / NORMAL.quantile(0.5)
+        bell = Explanation(NORMAL, 0.0, size, size, floor=rows.floor)
+        for sides, by_distance in product((False, True), repeat=2):
+            start = bell.with_outliers(off, rows.mass, sides=sides)
+            fits.append(settle(rows, theta, start, Shape(by_distance), _FIRST_LINE_STEPS))
+    promising = sorted(fits, key=_rank)[-_PROMISING:]
+    wrong = max((settle_on(rows, each) for each in promising), key=_rank)
+    found = explain(rows.y - rows.A @ wrong.theta, rows.mass, rows.floor)
+    if found.wrong.bell is not NORMAL or found.wrong.is_skewed:
+        other = settle(rows, wrong.theta, found.wrong, wrong.shape)
+        wrong = max(wrong, other, key=_rank)
+    honest = _honest(rows, wrong.theta)
+    if honest.shape.sizes and honest.value > wrong.value:
+        shape = replace(wrong.shape, sizes=honest.shape.sizes)
+        wrong = max(wrong, settle(rows, wrong.theta, wrong.errors, shape), key=_rank)
+    return Found(honest, wrong)
+
+
+def settle_on(rows: Rows, fit: Fit) -> Fit:
+    """Return what more steps lead to."""
+    return settle(rows, fit.theta, fit.errors, fit.shape)
+
+
+def _honest(rows: Rows, theta: FloatArray) -> Fit:
+    """Return the best fit without wrong targets."""
+    heavy = explain_honest(rows.y - rows.A @ theta, rows.mass, rows.floor)
+    fits = [settle(rows, theta, heavy, Shape())]
+    theta = fits[0].theta
+    bells = {NORMAL, heavy.bell}
+    shapes = [Shape(), Shape(sizes=_sizes_that_pay(rows, fits[0]))]
+    off = rows.y - rows.A @ theta
+    for shape, bell in product(shapes, bells):
+        if shape.sizes or bell is NORMAL:
+            size = max(weighted_median(np.abs(off), rows.mass), rows.floor) / bell.quantile(0.5)
+            start = Explanation(bell, 0.0, size, size, floor=rows.floor)
+            fits.append(settle(rows, theta, start, shape))
+    return max(fits, key=_rank)
+
+
+def _sizes_that_pay(rows: Rows, fit: Fit) -> tuple[int, ...]:
+    """Return on what the size of errors depends: what raises the likelihood by more than it costs.
+
+    The gain is that of the score test, one column after the other. A bell of heavy tails bounds
+    what a single row adds to it.
+    """
+    bell = _BOUNDED
+    off = rows.y - rows.A @ fit.theta
+    size = max(weighted_median(np.abs(off), rows.mass), rows.floor) / bell.quantile(0.5)
+    excess = bell.weight(off / size) * (off / size) ** 2
+    excess -= rows.mass @ excess / rows.mass.sum()
+    place = np.log(np.maximum(rows.leverage(fit.gram) * fit.total, 1e-12))
+    distance = (place - place.mean()) / max(float(place.std()), 1e-9)
+    d = rows.columns.shape[1]
+    Z = _of_size(distance, rows.columns, tuple(range(2 * d + 1)))
+    root = np.sqrt(rows.mass)[:, None]
+    Z = root * (Z - rows.mass @ Z / rows.mass.sum())
+    left = root[:, 0] * excess
+    price = 0.5 * np.log(rows.mass.sum()) + np.log(2 * d + 1)
+    chosen: list[int] = []
+    while len(chosen) < Z.shape[1]:
+        spread = np.einsum("ij,ij->j", Z, Z)
+        is_new = spread > 1e-6 * spread.max()
+        gain = 0.5 * (Z.T @ left) ** 2 / np.where(is_new, spread, np.inf) / np.mean(left**2)
+        best = int(gain.argmax())
+        if gain[best] <= price:
+            break
+        chosen.append(best)
+        along = Z[:, best] / np.linalg.norm(Z[:, best])
+        left, Z = left - along * (along @ left), Z - np.outer(along, along @ Z)
+    return tuple(sorted(chosen))
+
+
+def _rank(fit: Fit) -> tuple[bool, float]:
+    """Return what makes a fit better: that it holds the majority of rows, and then its value."""
+    return fit.holds_majority, fit.value
+
+
+def _spread_out(
+    found: Found,
+    unit: Units,
+    X: Any,
+    y: FloatArray,
+    mass: FloatArray,
+    part: IntArray | None,
+    fit_intercept: bool,
+) -> Line:
+    """Return what the fits of a sample say about all rows."""
+    fit = found.best
+    n, d = X.shape
+    errors, spread, log_prior = np.empty(n), np.empty(n), np.empty(n)
+    inverse = np.linalg.inv(fit.gram)
+    is_seen = np.zeros(n, dtype=bool)
+    is_seen[slice(None) if part is None else part] = True
+    honest = np.zeros(n)
+    honest[is_seen] = fit.honest
+    step = max(1, _BLOCK // max(1, d))
+    for start in range(0, n, step):
+        block = slice(start, start + step)
+        A = unit.apply(X[block])
+        leverage = np.einsum("ij,ij->i", A @ inverse, A)
+        place = place_rows(fit, A, A[:, :d], leverage)
+        adjust = 1 + (1 - 2 * honest[block]) * leverage
+        spread[block] = place.spread * np.sqrt(np.maximum(adjust, _LEAST_LEFT))
+        errors[block] = (y[block] - A @ fit.theta) / spread[block]
+        log_prior[block] = place.log_prior
+    return Line(
+        unit.original(fit.theta), errors, spread, found.honest.errors, found.wrong.errors, log_prior, found.evidence,
+        np.ones(n),
+    )
