@@ -234,3 +234,22 @@ PULL_OF_PRIOR = 0.1
 CLIPPED_COLUMN, LARGEST_LOG_SPREAD = 3.0, 3.0
 """Robust units at which columns are clipped where the size of errors depends on them, and the
 largest logarithm of that size."""
+
+# -- Verdicts on numbers ---------------------------------------------------------------------------
+
+FEWEST_TARGETS = 10
+"""Rows below which numbers are not judged, and nothing is dropped."""
+
+FEW_VALUES = 10
+"""Different values up to which a target holds classes or counts."""
+
+LEAST_EXPECTED = 0.5
+"""Right targets with so large an error that are expected in the table: with fewer, a row is worth a
+look. By Chauvenet's rule."""
+
+WINDOW, ROWS_OF_WINDOW = 0.05, 50
+"""The share of rows with the nearest predictions that a local size of errors is taken from, and the
+fewest rows."""
+
+SHARED_SPREAD = 0.3
+"""The part of a local size of errors that all rows share."""

@@ -40,6 +40,7 @@ _FIRST_STEPS, _PROMISING = 8, 3  # steps from every start, and how many go on
 _TAIL, _MIDDLE = 200, 400  # errors that are kept as they are, and groups of the others
 _NODES = np.linspace(-2.5, 2.5, 11)  # standard deviations: sizes that errors of a mixed bell have
 _SHARES = np.exp(-0.5 * _NODES**2) / np.exp(-0.5 * _NODES**2).sum()
+_EXACT = 1e-9  # of the spread of targets: errors below are as good as zero
 _CORNER = 0.1  # scales within which the weight of a Laplace bell is bounded
 
 
@@ -417,9 +418,7 @@ def honest_starts(errors: FloatArray, mass: FloatArray, floor: float) -> Iterato
             yield Explanation(bell, centre, sides[0] / unit, sides[1] / unit, floor=floor)
 
 
-def _settle(
-    start: Explanation, errors: FloatArray, mass: FloatArray, steps: int
-) -> Explanation:
+def _settle(start: Explanation, errors: FloatArray, mass: FloatArray, steps: int) -> Explanation:
     """Return the likeliest distribution near a start, with its value."""
     now, last = start, -np.inf
     trust = min(1.0, BELIEVED_ROWS / float(mass.sum()))
@@ -463,3 +462,11 @@ def weighted_median(values: FloatArray, mass: FloatArray) -> float:
     low = int(np.searchsorted(reached, half * (1 - 1e-12)))
     high = int(np.searchsorted(reached, half * (1 + 1e-12), side="right"))
     return float(0.5 * (values[order[low]] + values[order[min(high, len(values) - 1)]]))
+
+
+def floor_of(y: FloatArray, mass: FloatArray) -> float:
+    """Return what is as good as zero among errors of targets."""
+    middle = weighted_median(y, mass)
+    off = np.abs(y - middle)
+    spread = weighted_median(off, mass) or float(np.average(np.minimum(off, 1.0), weights=mass))
+    return max(_EXACT * spread, 1e-12 * abs(middle), 1e-200)

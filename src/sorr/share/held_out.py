@@ -1,23 +1,21 @@
-"""Probabilities of rows by models that have not seen them, for any classifier of scikit-learn."""
+"""Probabilities and predictions by models that have not seen a row, for any model of scikit-learn."""
 
 from __future__ import annotations
 
 import math
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.ensemble._forest import ForestClassifier
+from sklearn.ensemble._forest import BaseForest
+from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
@@ -27,14 +25,22 @@ from sorr._checks import as_count, as_masses, as_vector, as_whole_seed, classes_
 from sorr._progress import print_reports
 from sorr._typing import BoolArray, FloatArray, IntArray, Report
 from sorr.share.constants import (
-    CATEGORY,
     FEWEST_TREES,
     FOLDS,
     LARGEST_DENSE,
     LARGEST_SAMPLE,
     TREES,
 )
+from sorr.share.equal_rows import (
+    EqualRows,
+    as_pandas,
+    find_equal_rows,
+    is_numeric,
+    is_sparse,
+    merge_groups,
+)
 from sorr.share.models import (
+    blend,
     has_bag,
     is_line,
     is_named,
@@ -46,7 +52,6 @@ from sorr.share.models import (
 
 _CHUNK = 1 << 22  # entries of X that are scored at a time
 _STORED = 1 << 7  # entries of a row that is sparse, or a list
-_LARGEST_NUMBER = 1e30  # trees count in single precision
 
 
 def held_out_probabilities(
@@ -138,15 +143,16 @@ def held_out_probabilities(
 # -- Rows, and how they are held out ---------------------------------------------------------------
 
 
-class LabelledRows:
-    """Rows with labels, and models of them that have not seen some.
+class TableRows(ABC):
+    """Rows with targets of some kind, and models of them that have not seen some.
 
     Parameters
     ----------
     X, y : what estimators are given
-    index : ndarray of shape (n_samples,)
-        The position of each label among the classes.
-    classes : ndarray of shape (n_classes,)
+    strata : ndarray of shape (n_samples,)
+        Numbers of groups of rows that folds hold alike parts of.
+    n_outputs : int
+        How many numbers a model gives for a row.
     weight : ndarray of shape (n_samples,) or None
     seed : int
     n_jobs : int or None
@@ -162,8 +168,8 @@ class LabelledRows:
         self,
         X: Any,
         y: npt.NDArray[Any],
-        index: IntArray,
-        classes: npt.NDArray[Any],
+        strata: IntArray,
+        n_outputs: int,
         weight: FloatArray | None,
         *,
         seed: int,
@@ -172,10 +178,10 @@ class LabelledRows:
         trees: int = TREES,
         extra: Mapping[str, Any] | None = None,
     ) -> None:
-        self.X = X.tocsr() if _is_sparse(X) else X
+        self.X = X.tocsr() if is_sparse(X) else X
         self.y = y
-        self.index = index
-        self.classes = classes
+        self.strata = strata
+        self.n_outputs = n_outputs
         self.weight = weight
         self.seed = seed
         self.n_jobs = n_jobs
@@ -185,7 +191,34 @@ class LabelledRows:
         self._equal_rows: EqualRows | None = None
 
     def __len__(self) -> int:
-        return len(self.index)
+        return len(self.y)
+
+    # What labels and numbers differ in
+
+    is_classifier: bool
+    """Whether models are classifiers."""
+
+    @abstractmethod
+    def make(self, estimator: Any, n_jobs: int | None) -> Any:
+        """Return a model that is not fitted: of any name but "auto", or a copy of an estimator."""
+
+    @abstractmethod
+    def outputs(self, model: Any, X: Any) -> FloatArray:
+        """Return the numbers that a model gives for rows."""
+
+    @abstractmethod
+    def tree_outputs(self, forest: Any, tree: Any, X: Any) -> FloatArray:
+        """Return the same of a tree of a forest."""
+
+    @abstractmethod
+    def combine(self, parts: list[FloatArray]) -> FloatArray:
+        """Return the best combination of held-out numbers of several models."""
+
+    @abstractmethod
+    def constant(self, train: IntArray) -> FloatArray | None:
+        """Return the only answer that there is to learn from some rows; None if there are more."""
+
+    # Models of some of the rows
 
     @property
     def has_zero_weights(self) -> bool:
@@ -196,8 +229,8 @@ class LabelledRows:
     def has_numbers(self) -> bool:
         """Whether the rows are numbers, which a named model takes."""
         if hasattr(self.X, "columns"):
-            return all(map(_is_numeric, _as_pandas(self.X).dtypes))
-        if _is_sparse(self.X):
+            return all(map(is_numeric, as_pandas(self.X).dtypes))
+        if is_sparse(self.X):
             return True
         try:
             array = np.asarray(self.X)
@@ -225,16 +258,6 @@ class LabelledRows:
         """Return a model of some of the rows."""
         return self.fit_model(self.make(estimator, self.n_jobs), rows)
 
-    def make(self, estimator: Any, n_jobs: int | None) -> Any:
-        """Return a model that is not fitted: of any name but "auto", or a copy of an estimator."""
-        return make_single(
-            estimator,
-            self.seed,
-            n_jobs,
-            is_sparse=_is_sparse(self.X),
-            trees=self.trees,
-        )
-
     def fit_model(self, model: Any, rows: IntArray) -> Any:
         """Fit a model to those of some rows that have weight."""
         weights: dict[str, FloatArray] = {}
@@ -253,18 +276,18 @@ class LabelledRows:
             return model.fit(X, y, **weights)
 
     def score(self, model: Any, rows: IntArray) -> FloatArray:
-        """Return the probability of each class for some rows, a part of them at a time.
+        """Return the numbers that a model gives for some rows, a part of them at a time.
 
         A forest scores parts in threads: by its own threads, sums of trees depend on who is first.
         """
-        is_table = len(getattr(self.X, "shape", ())) > 1 and not _is_sparse(self.X)
+        is_table = len(getattr(self.X, "shape", ())) > 1 and not is_sparse(self.X)
         step = max(1, _CHUNK // max(1, self.X.shape[1] if is_table else _STORED))
         n_jobs = None
-        if isinstance(model, ForestClassifier):
+        if isinstance(model, BaseForest):
             model, n_jobs = copy(model).set_params(n_jobs=None), self.n_jobs
 
         def score_part(part: IntArray) -> FloatArray:
-            return probabilities_of(model, self._rows_for(model, part), self.classes)
+            return self.outputs(model, self._rows_for(model, part))
 
         parts = [(rows[at : at + step],) for at in range(0, len(rows), step)]
         return np.concatenate(list(_in_threads(score_part, parts, n_jobs)))
@@ -272,13 +295,13 @@ class LabelledRows:
     def _rows_for(self, model: Any, rows: IntArray) -> Any:
         """Return some of the rows as a model takes them: boosting takes no sparse ones."""
         X = _safe_indexing(self.X, rows)
-        is_thin = _is_sparse(X) and isinstance(model, HistGradientBoostingClassifier)
+        is_thin = is_sparse(X) and isinstance(model, BaseHistGradientBoosting)
         return X.toarray() if is_thin else X
 
     @property
     def is_too_wide_for_boosting(self) -> bool:
         """Whether rows are sparse, and too many to be made dense."""
-        return _is_sparse(self.X) and self.X.shape[0] * self.X.shape[1] > LARGEST_DENSE
+        return is_sparse(self.X) and self.X.shape[0] * self.X.shape[1] > LARGEST_DENSE
 
     def hold_out(
         self,
@@ -302,7 +325,7 @@ class LabelledRows:
                 self.hold_out(name, cv=cv, groups=groups, limit=limit)
                 for name in ("forest", "linear")
             ]
-            return stack(parts, self.index, self.weight)[2]
+            return self.combine(parts)
         if cv is None and len(self) > limit and not fitted:
             return self.average_categories(self._by_samples(estimator, groups, limit))
         model = estimator if fitted else self.make(estimator, self.n_jobs)
@@ -356,12 +379,14 @@ class LabelledRows:
             together = self.copies
             if groups is not None:
                 together = merge_groups(together, as_vector("groups", groups))
-            fold = assign_folds(self.index, together, n_folds, np.random.default_rng(self.seed))
+            fold = assign_folds(self.strata, together, n_folds, np.random.default_rng(self.seed))
             for i in np.unique(fold):
                 yield np.flatnonzero(fold != i), np.flatnonzero(fold == i)
             return
         held_out = np.zeros(n, dtype=np.intp)
-        for train, test in check_cv(cv, self.y, classifier=True).split(self.X, self.y, groups):
+        for train, test in check_cv(cv, self.y, classifier=self.is_classifier).split(
+            self.X, self.y, groups
+        ):
             held_out[test] += 1
             yield np.asarray(train), np.asarray(test)
         if not (held_out == 1).all():
@@ -372,22 +397,17 @@ class LabelledRows:
 
     def _by_folds(self, estimator: Any, splits: list[tuple[IntArray, IntArray]]) -> FloatArray:
         def score_fold(train: IntArray, test: IntArray) -> FloatArray:
-            if len(np.unique(self.index[train])) < 2:
-                return self._shares(train, test)
+            if (constant := self.constant(train)) is not None:
+                return np.tile(constant, (len(test), 1))
             model = self.make(estimator, None)
             return self.score(self.fit_model(model, train), test)
 
-        probabilities = np.empty((len(self), len(self.classes)))
+        probabilities = np.empty((len(self), self.n_outputs))
         found = _in_threads(score_fold, splits, self.n_jobs)
         for i, ((_, test), part) in enumerate(zip(splits, found, strict=True)):
             probabilities[test] = part
             self.tell(i + 1, len(splits), "held-out rows, fold by fold")
         return probabilities
-
-    def _shares(self, train: IntArray, test: IntArray) -> FloatArray:
-        """Return what there is to say if the rows to learn from have one class only."""
-        shares = np.bincount(self.index[train], minlength=len(self.classes)) / max(len(train), 1)
-        return np.tile(shares, (len(test), 1))
 
     # Out of bag
 
@@ -397,18 +417,17 @@ class LabelledRows:
         forest = self.fit_model(forest, np.arange(n))
         fitted = np.arange(n) if self.weight is None else np.flatnonzero(self.weight > 0)
         X = _as_forest_input(forest, self.X)
-        lookup = np.searchsorted(self.classes, forest.classes_)
 
         def score_tree(tree: Any, drawn: IntArray) -> tuple[IntArray, FloatArray]:
             is_seen = np.zeros(n_groups, dtype=bool)
             is_seen[copies[fitted[drawn]]] = True
             out = np.flatnonzero(~is_seen[copies])
-            return out, tree.predict_proba(X[out], check_input=False)
+            return out, self.tree_outputs(forest, tree, X[out])
 
-        total, trees = np.zeros((n, len(self.classes))), np.zeros(n)
+        total, trees = np.zeros((n, self.n_outputs)), np.zeros(n)
         pairs = list(zip(forest.estimators_, forest.estimators_samples_, strict=True))
         for i, (out, part) in enumerate(_in_threads(score_tree, pairs, self.n_jobs)):
-            total[np.ix_(out, lookup)] += part
+            total[out] += part
             trees[out] += 1
             self.tell(i + 1, len(pairs), "rows out of bag, tree by tree")
         few = trees < min(FEWEST_TREES, 0.05 * len(pairs))
@@ -421,14 +440,14 @@ class LabelledRows:
         """Return probabilities of rows that are in nearly every bag, by two more forests."""
         rng = np.random.default_rng(self.seed)
         rows = np.flatnonzero(few)
-        fold = assign_folds(self.index[rows], self.copies[rows], 2, rng)
-        probabilities = np.empty((len(rows), len(self.classes)))
+        fold = assign_folds(self.strata[rows], self.copies[rows], 2, rng)
+        probabilities = np.empty((len(rows), self.n_outputs))
         for half in np.unique(fold):
             is_out = np.zeros(len(self), dtype=bool)
             is_out[rows[fold == half]] = True
             train, test = np.flatnonzero(~is_out), np.flatnonzero(is_out)
-            if len(np.unique(self.index[train])) < 2:
-                probabilities[fold == half] = self._shares(train, test)
+            if (constant := self.constant(train)) is not None:
+                probabilities[fold == half] = constant
                 continue
             probabilities[fold == half] = self.score(self.fit_model(clone(forest), train), test)
         return probabilities
@@ -446,8 +465,8 @@ class LabelledRows:
             together = merge_groups(together, as_vector("groups", groups))
         n_parts = max(2, -(-len(self) // limit))
         rng = np.random.default_rng(self.seed)
-        part = assign_folds(self.index, together, n_parts, rng)
-        probabilities = np.empty((len(self), len(self.classes)))
+        part = assign_folds(self.strata, together, n_parts, rng)
+        probabilities = np.empty((len(self), self.n_outputs))
         for which, is_scored in ((0, part != 0), (1, part == 0)):
             text = "rows scored by a model of a sample"
             self.tell(which, 2, text)
@@ -460,6 +479,107 @@ class LabelledRows:
             self.tell(which + 1, 2, text)
             del model
         return probabilities
+
+
+class LabelledRows(TableRows):
+    """Rows with labels: models give the probability of each class.
+
+    Parameters
+    ----------
+    X, y : what estimators are given
+    index : ndarray of shape (n_samples,)
+        The position of each label among the classes.
+    classes : ndarray of shape (n_classes,)
+    weight, **options : as in `TableRows`
+    """
+
+    is_classifier = True
+
+    def __init__(
+        self,
+        X: Any,
+        y: npt.NDArray[Any],
+        index: IntArray,
+        classes: npt.NDArray[Any],
+        weight: FloatArray | None,
+        **options: Any,
+    ) -> None:
+        super().__init__(X, y, index, len(classes), weight, **options)
+        self.index, self.classes = index, classes
+
+    def make(self, estimator: Any, n_jobs: int | None) -> Any:
+        """Return a model that is not fitted: of any name but "auto", or a copy of an estimator."""
+        return make_single(
+            estimator, self.seed, n_jobs, is_sparse=is_sparse(self.X), trees=self.trees
+        )
+
+    def outputs(self, model: Any, X: Any) -> FloatArray:
+        """Return the probability of each class."""
+        return probabilities_of(model, X, self.classes)
+
+    def tree_outputs(self, forest: Any, tree: Any, X: Any) -> FloatArray:
+        """Return the probability of each class by a tree of a forest."""
+        probabilities = np.zeros((X.shape[0], self.n_outputs))
+        known = np.searchsorted(self.classes, forest.classes_)
+        probabilities[:, known] = tree.predict_proba(X, check_input=False)
+        return probabilities
+
+    def combine(self, parts: list[FloatArray]) -> FloatArray:
+        """Return the best combination of held-out probabilities."""
+        return stack(parts, self.index, self.weight)[2]
+
+    def constant(self, train: IntArray) -> FloatArray | None:
+        """Return the shares of the classes if the rows to learn from have one class only."""
+        if len(np.unique(self.index[train])) > 1:
+            return None
+        return np.bincount(self.index[train], minlength=self.n_outputs) / max(len(train), 1)
+
+
+class NumberedRows(TableRows):
+    """Rows with numbers: models predict one for each.
+
+    Parameters
+    ----------
+    X : what estimators are given
+    y : ndarray of shape (n_samples,)
+        Numbers.
+    weight, **options : as in `TableRows`
+    """
+
+    is_classifier = False
+
+    def __init__(self, X: Any, y: FloatArray, weight: FloatArray | None, **options: Any) -> None:
+        super().__init__(X, y, np.zeros(len(y), dtype=np.intp), 1, weight, **options)
+
+    def make(self, estimator: Any, n_jobs: int | None) -> Any:
+        """Return a model that is not fitted: of any name but "auto", or a copy of an estimator."""
+        return make_single(
+            estimator,
+            self.seed,
+            n_jobs,
+            is_sparse=is_sparse(self.X),
+            trees=self.trees,
+            is_classifier=False,
+        )
+
+    def outputs(self, model: Any, X: Any) -> FloatArray:
+        """Return the prediction."""
+        return np.asarray(model.predict(X), dtype=np.float64).reshape(-1, 1)
+
+    def tree_outputs(self, forest: Any, tree: Any, X: Any) -> FloatArray:
+        """Return the prediction of a tree of a forest."""
+        del forest
+        return np.asarray(tree.predict(X, check_input=False), dtype=np.float64).reshape(-1, 1)
+
+    def combine(self, parts: list[FloatArray]) -> FloatArray:
+        """Return the best combination of held-out predictions."""
+        share = blend(*(part[:, 0] for part in parts), self.y, self.weight)
+        return share * parts[0] + (1 - share) * parts[1]
+
+    def constant(self, train: IntArray) -> FloatArray | None:
+        """Return the only number if the rows to learn from have one only."""
+        first = self.y[train[:1]]
+        return first if len(train) and (self.y[train] == first).all() else None
 
 
 def assign_folds(
@@ -475,108 +595,6 @@ def assign_folds(
     fold = np.empty(len(first), dtype=np.intp)
     fold[order] = np.arange(len(first)) % n_folds
     return np.asarray(fold[group])
-
-
-class EqualRows(NamedTuple):
-    """Which rows have equal values: few of them are copies, many are a category."""
-
-    group: IntArray
-    """A number for each row that all rows of equal values share."""
-    is_category: BoolArray
-    copies: IntArray
-    """A number for each row that its copies share; each row of a category is on its own."""
-
-
-def find_equal_rows(X: Any, weight: FloatArray | None = None) -> EqualRows:
-    """Return which rows have equal values; those without weight make no category."""
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
-    group = np.unique(_row_keys(X, n), return_inverse=True)[1]
-    sizes = np.bincount(group, None if weight is None else weight > 0)
-    is_category = sizes[group] >= CATEGORY
-    copies = np.where(is_category, len(sizes) + np.arange(n), group)
-    return EqualRows(group, is_category, _number_by_first(copies))
-
-
-def _number_by_first(group: IntArray) -> IntArray:
-    """Return groups numbered by their first rows, however they were numbered before."""
-    _, first, group = np.unique(group, return_index=True, return_inverse=True)
-    number = np.empty(len(first), dtype=np.intp)
-    number[np.argsort(first)] = np.arange(len(first))
-    return np.asarray(number[group])
-
-
-def _row_keys(X: Any, n: int) -> npt.NDArray[Any]:
-    """Return one number for each row, equal for rows of equal values."""
-    if _is_sparse(X):
-        rows = X.tocsr().copy()
-        rows.sum_duplicates()
-        rows.eliminate_zeros()
-        edges = rows.indptr
-        texts = [rows.indices[a:b].tobytes() + rows.data[a:b].tobytes() for a, b in pairwise(edges)]
-        return np.array([hash(text) for text in texts])
-    if hasattr(X, "columns"):
-        from pandas.util import hash_pandas_object
-
-        return np.asarray(hash_pandas_object(_as_pandas(X), index=False))
-    array = np.asarray(X)
-    if array.dtype.kind not in "fiub":
-        return np.array([hash(repr(row)) for row in array.reshape(n, -1).tolist()])
-    numbers = np.ascontiguousarray(array.reshape(n, -1) + 0.0, dtype=np.float64)  # -0.0 is 0.0
-    mixed = np.zeros(n, dtype=np.uint64)
-    for column in numbers.T:  # a hash of 64 bits, column by column, without a copy of all
-        mixed = (mixed ^ column.copy().view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(29)
-    return mixed
-
-
-def _as_pandas(frame: Any) -> Any:
-    return frame.to_pandas() if hasattr(frame, "to_pandas") else frame
-
-
-def _is_numeric(dtype: Any) -> bool:
-    from pandas.api.types import is_bool_dtype, is_numeric_dtype
-
-    return bool(is_numeric_dtype(dtype) or is_bool_dtype(dtype))
-
-
-def bound_numbers(X: Any) -> Any:
-    """Return numbers as they are, but none so large that trees do not take them."""
-    if _is_sparse(X):
-        return X
-    array = number_columns(X) if hasattr(X, "columns") else np.asarray(X)
-    is_large = np.abs(array) > _LARGEST_NUMBER
-    return np.clip(array, -_LARGEST_NUMBER, _LARGEST_NUMBER) if is_large.any() else X
-
-
-def number_columns(frame: Any) -> FloatArray:
-    """Return the columns of a frame as numbers: texts, dates and categories by their place.
-
-    Missing values are missing numbers.
-    """
-    given, columns = _as_pandas(frame), []
-    for place, dtype in enumerate(given.dtypes):
-        column = given.iloc[:, place]
-        if not _is_numeric(dtype):
-            codes = column.astype("category").cat.codes
-            column = codes.where(codes >= 0)
-        columns.append(column.to_numpy(dtype=np.float64, na_value=np.nan))
-    return np.column_stack(columns)
-
-
-def merge_groups(one: IntArray, other: npt.NDArray[Any]) -> IntArray:
-    """Return groups such that rows which share a group of either kind are together."""
-    if len(other) != len(one):
-        raise ValueError(f"groups has {len(other)} entries; needed one for each of {len(one)} rows")
-    other = np.unique(other, return_inverse=True)[1]
-    n_one, n_other = int(one.max()) + 1, int(other.max()) + 1
-    links = sparse.coo_array(
-        (np.ones(len(one)), (one, n_one + other)), shape=2 * (n_one + n_other,)
-    )
-    return np.asarray(connected_components(links, directed=False)[1][one], dtype=np.intp)
-
-
-def _is_sparse(X: Any) -> bool:
-    return bool(sparse.issparse(X))
 
 
 def _as_forest_input(forest: Any, X: Any) -> Any:

@@ -6,12 +6,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 from sklearn.base import clone
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
-from sklearn.ensemble._forest import ForestClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+from sklearn.ensemble._forest import BaseForest
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import has_fit_parameter
@@ -61,6 +67,7 @@ def make_single(
     *,
     is_sparse: bool = False,
     trees: int = TREES,
+    is_classifier: bool = True,
 ) -> Any:
     """Return a model that is not fitted: of any name but "auto", or a copy of an estimator.
 
@@ -75,12 +82,13 @@ def make_single(
         ]
         return model.set_params(**dict.fromkeys(free, seed % 2**32)) if free else model
     if estimator == "forest":
-        return make_forest(trees, seed, n_jobs)
+        return make_forest(trees, seed, n_jobs, is_classifier=is_classifier)
     if estimator == "linear":
-        return make_line(is_sparse)
+        return make_line(is_sparse, is_classifier=is_classifier)
     if estimator != "boosting":
         raise ValueError(f"estimator={estimator!r} combines two models; needed a single one")
-    return HistGradientBoostingClassifier(
+    kind = HistGradientBoostingClassifier if is_classifier else HistGradientBoostingRegressor
+    return kind(
         max_iter=ROUNDS_OF_BOOSTING,
         max_leaf_nodes=LEAVES_OF_BOOSTING,
         early_stopping=False,
@@ -88,19 +96,20 @@ def make_single(
     )
 
 
-def make_forest(trees: int, seed: int, n_jobs: int | None) -> ExtraTreesClassifier:
+def make_forest(
+    trees: int, seed: int, n_jobs: int | None, *, is_classifier: bool = True
+) -> ExtraTreesClassifier | ExtraTreesRegressor:
     """Return extra trees, each grown on a bootstrap sample, so that there are rows out of bag."""
-    return ExtraTreesClassifier(
-        trees, min_samples_leaf=LEAF, bootstrap=True, random_state=seed, n_jobs=n_jobs
-    )
+    kind = ExtraTreesClassifier if is_classifier else ExtraTreesRegressor
+    return kind(trees, min_samples_leaf=LEAF, bootstrap=True, random_state=seed, n_jobs=n_jobs)
 
 
-def make_line(is_sparse: bool) -> Pipeline:
-    """Return logistic regression on standardised columns; missing numbers become the mean."""
+def make_line(is_sparse: bool, *, is_classifier: bool = True) -> Pipeline:
+    """Return a linear model of standardised columns; missing numbers become the mean."""
     steps = (
         SimpleImputer(keep_empty_features=True),
         StandardScaler(with_mean=not is_sparse),
-        LogisticRegression(max_iter=STEPS_OF_LINE),
+        LogisticRegression(max_iter=STEPS_OF_LINE) if is_classifier else Ridge(),
     )
     return Pipeline(list(zip(_LINE, steps, strict=True)))
 
@@ -131,9 +140,19 @@ def stack(
     return found.slopes, found.shift, found.probabilities
 
 
+def blend(one: FloatArray, other: FloatArray, y: FloatArray, weight: FloatArray | None) -> float:
+    """Return the share of the first predictions in the mean with the smallest absolute errors."""
+    mass = np.ones(len(y)) if weight is None else weight
+
+    def error(share: float) -> float:
+        return float(mass @ np.abs(y - share * one - (1 - share) * other))
+
+    return float(minimize_scalar(error, bounds=(0.0, 1.0), method="bounded").x)
+
+
 def has_bag(model: Any) -> bool:
     """Tell whether a model is a forest whose trees leave out rows."""
-    return isinstance(model, ForestClassifier) and bool(model.bootstrap)
+    return isinstance(model, BaseForest) and bool(model.bootstrap)
 
 
 # -- What estimators of all kinds are asked for ----------------------------------------------------

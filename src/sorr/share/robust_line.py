@@ -13,13 +13,10 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from scipy.special import expit, log_expit
 
-from sorr._typing import BoolArray, FloatArray, IntArray
-from sorr.objectives import RankedRangeObjective
-from sorr.ranked import Mass
+from sorr._typing import FloatArray, IntArray
 from sorr.share.constants import (
     CLIPPED_COLUMN,
     DISTINCT_MINIMA,
@@ -38,12 +35,11 @@ from sorr.share.errors import (
     as_prior,
     explain,
     explain_honest,
-    honest_starts,
+    floor_of,
     weigh,
     weighted_median,
 )
 from sorr.share.linear import centre_and_spread
-from sorr.solvers import trim
 
 _RIDGE = 1e-10  # of the mean diagonal, so that columns may depend on each other
 _SUBSAMPLE, _ROWS_EACH = 300, 5  # rows that random starts are tried on, and for each column
@@ -57,7 +53,6 @@ _SMALL = 0.05  # scales: the logarithm of an error goes no further down
 _LEAST_LEFT = 0.05  # of the variance of an error that a fit leaves at least
 _STILL = 1e-6  # of a scale: coefficients that move less stand still
 _BLOCK = 1 << 20  # entries of X that are worked on at a time
-_EXACT = 1e-9  # of the spread of targets: errors below are as good as zero
 
 
 class Line(NamedTuple):
@@ -93,14 +88,6 @@ def fit_line(
     rows = Rows(unit.apply(X[part]), y[part], mass[part], fit_intercept, floor)
     found = _search(rows, rng)
     return _spread_out(found, unit, X, y, mass, None if n <= size else part, fit_intercept)
-
-
-def floor_of(y: FloatArray, mass: FloatArray) -> float:
-    """Return what is as good as zero among errors of targets."""
-    middle = weighted_median(y, mass)
-    off = np.abs(y - middle)
-    spread = weighted_median(off, mass) or float(np.average(np.minimum(off, 1.0), weights=mass))
-    return max(_EXACT * spread, 1e-12 * abs(middle), 1e-200)
 
 
 # -- Rows of a sample ------------------------------------------------------------------------------
@@ -399,14 +386,13 @@ def settle(
         fit = fit._replace(places=np.array([place.mean(), max(float(place.std()), 1e-9)]))
         log_prior, spread, distance = place_rows(fit, rows.A, columns, leverage)
         # Rows that were fitted lie closer than they should, others further.
-        spread = spread * np.sqrt(
-            np.maximum(1 + (1 - 2 * fit.honest) * leverage, _LEAST_LEFT)
-        )
+        spread = spread * np.sqrt(np.maximum(1 + (1 - 2 * fit.honest) * leverage, _LEAST_LEFT))
         off = (rows.y - rows.A @ fit.theta) / spread
         honest, log_density = np.ones(n), fit.errors.log_honest(off)
         if fit.errors.outliers:
             honest, log_density = weigh(
-                log_density + log_expit(-log_prior), fit.errors.log_wrong(off) + log_expit(log_prior)
+                log_density + log_expit(-log_prior),
+                fit.errors.log_wrong(off) + log_expit(log_prior),
             )
         value = float(rows.mass @ (log_density - np.log(spread)))
         errors = fit.errors.improve(
@@ -441,9 +427,7 @@ def settle(
     return fit._replace(value=value - fit.errors.penalty(whole, more))
 
 
-def _new_prior(
-    fit: Fit, distance: FloatArray, honest: FloatArray, mass: FloatArray
-) -> FloatArray:
+def _new_prior(fit: Fit, distance: FloatArray, honest: FloatArray, mass: FloatArray) -> FloatArray:
     """Return the prior that is likelier for the wrong targets: a share, or a curve by distance."""
     if not fit.shape.by_distance:
         share = as_prior(float(mass @ (1 - honest) / mass.sum()))
@@ -613,6 +597,12 @@ def _spread_out(
         errors[block] = (y[block] - A @ fit.theta) / spread[block]
         log_prior[block] = place.log_prior
     return Line(
-        unit.original(fit.theta), errors, spread, found.honest.errors, found.wrong.errors, log_prior, found.evidence,
+        unit.original(fit.theta),
+        errors,
+        spread,
+        found.honest.errors,
+        found.wrong.errors,
+        log_prior,
+        found.evidence,
         np.ones(n),
     )

@@ -21,7 +21,8 @@ from sorr.share.constants import (
     STRONG,
     TREES,
 )
-from sorr.share.held_out import LabelledRows, bound_numbers, number_columns
+from sorr.share.equal_rows import bound_numbers, number_columns
+from sorr.share.held_out import LabelledRows
 from sorr.share.judging import as_log, judge
 from sorr.share.models import (
     FOREST_STEP,

@@ -1,11 +1,11 @@
-"""The verdict on labels: how sure it is that some are wrong, how many, and which to look at."""
+"""The verdict: how sure it is that labels or numbers are wrong, how many, and which to look at."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -56,8 +56,199 @@ _TIERS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Judgement:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Verdict:
+    """What a judgement says, of labels or of numbers: evidence, tiers, and what somebody checked.
+
+    `Judgement` and `TargetJudgement` say what their attributes mean.
+    """
+
+    evidence_: float
+    models_: tuple[tuple[str, float], ...]
+    mass_: FloatArray = field(repr=False)
+    log_odds_: FloatArray = field(repr=False)
+    """Of a row that is wrong at random."""
+    is_demanding: bool = field(default=False, repr=False)
+    """Whether only clear evidence counts, because nothing could confirm a weak one."""
+    # What follows from these, and from what somebody checked.
+    wrong_: FloatArray = field(default_factory=lambda: np.empty(0), repr=False)
+    score_: FloatArray = field(default_factory=lambda: np.empty(0), repr=False)
+    look_share_: float = 0.0
+
+    # -- What the kinds of judgements add
+
+    @property
+    def known_(self) -> BoolArray:
+        """The rows that somebody has checked."""
+        raise NotImplementedError
+
+    @property
+    def is_in_doubt(self) -> BoolArray:
+        """The rows that are worth a look, whatever the evidence."""
+        raise NotImplementedError
+
+    @property
+    def total_interval(self) -> tuple[float, float]:
+        """The 95 % interval of the number of wrong rows."""
+        raise NotImplementedError
+
+    @property
+    def total(self) -> float:
+        """How many rows are wrong, at least."""
+        raise NotImplementedError
+
+    @property
+    def noun(self) -> str:
+        """What is judged, in a word."""
+        raise NotImplementedError
+
+    def _sentences(self) -> list[str]:
+        raise NotImplementedError
+
+    def _columns(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the columns of a table of all rows."""
+        raise NotImplementedError
+
+    # -- Evidence and tiers
+
+    @cached_property
+    def tier_(self) -> npt.NDArray[np.int8]:
+        """The tier of each row."""
+        tier = np.zeros(len(self.wrong_), dtype=np.int8)
+        if self.can_judge:
+            tier[self.is_in_doubt] = Tier.WORTH_A_LOOK
+        if self.has_evidence:
+            tier[self.wrong_ > PROBABLE] = Tier.PROBABLY_WRONG
+            tier[self.wrong_ > ALMOST_SURE] = Tier.ALMOST_SURELY_WRONG
+        tier[self.known_] = Tier.NOTHING
+        return tier
+
+    @property
+    def flagged_(self) -> BoolArray:
+        """The rows of the tiers 2 and 3."""
+        return np.asarray(self.tier_ >= Tier.PROBABLY_WRONG)
+
+    @property
+    def has_evidence(self) -> bool:
+        """Whether there is evidence that something is wrong."""
+        return self.evidence_ > 0
+
+    @property
+    def can_judge(self) -> bool:
+        """Whether the model knows enough to judge."""
+        return self.evidence_ > -np.inf
+
+    @property
+    def verdict_(self) -> str:
+        """The evidence in a word."""
+        if not self.has_evidence:
+            return "none"
+        return (
+            "strong" if self.evidence_ > STRONG else "clear" if self.evidence_ > CLEAR else "weak"
+        )
+
+    @property
+    def odds_at_random(self) -> FloatArray:
+        """The odds that each row is wrong at random: without evidence, if any row is at all."""
+        odds = np.exp(np.minimum(self.log_odds_, 700.0))
+        if self.has_evidence:
+            return odds
+        wrong = expit(self.evidence_) * odds / (1 + odds)
+        return np.asarray(wrong / (1 - wrong))
+
+    @property
+    def n_reviews(self) -> int:
+        """How many known rows are not obviously wrong: they tell how many others are wrong."""
+        return int((self.known_ & (self.odds_at_random <= 1)).sum())
+
+    # -- In words
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words: what it claims, and what it does not."""
+        return " ".join(filter(None, self._sentences()))
+
+    def _claim(self) -> list[str]:
+        whole, at_least = float(self.mass_.sum()), max(self.total, 1.0)
+        low, high = (f"{end:,.0f}" for end in self.total_interval)
+        range_text = f"; {low} to {high} if they are wrong at random" if low != high else ""
+        if low == "0":
+            range_text = f"; up to {high} if they are wrong at random"
+        tiers = [(int((self.tier_ == tier).sum()), Tier(tier)) for tier in (3, 2)]
+        parts = [
+            f"{rows:,} {'is' if rows == 1 else 'are'} {tier.label}" for rows, tier in tiers if rows
+        ]
+        return [
+            f"There is {self.verdict_} evidence of wrong {self.noun}s: at least about "
+            f"{at_least:,.0f} of {whole:,.0f} ({as_percent(at_least / whole)}{range_text}).",
+            f"Of the rows, {' and '.join(parts)}." if parts else "No single row stands out.",
+        ]
+
+    # -- Tables
+
+    def to_frame(self) -> DataFrame:
+        """Return a table of all rows, the most suspect first.
+
+        Returns
+        -------
+        DataFrame
+            Columns: row (from 0), given, suggested, tier, probability (that the row is wrong),
+            more of the model, and score.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self._columns()).iloc[self.order_].reset_index(drop=True)
+
+    def to_csv(self) -> str:
+        """Return the same as CSV, safe to open in a spreadsheet."""
+        columns = self._columns()
+        lists = [np.asarray(column)[self.order_].tolist() for column in columns.values()]
+        return to_csv(list(columns), zip(*lists, strict=True))
+
+    @cached_property
+    def order_(self) -> IntArray:
+        """The rows by tier and score, the most suspect first."""
+        return np.lexsort([-self.score_, -self.tier_.astype(np.intp)])
+
+
+class Reviewed(NamedTuple):
+    """What follows from evidence and from what somebody checked."""
+
+    wrong: FloatArray
+    score: FloatArray
+    look_share: float
+    has_reviews: bool
+
+
+def review(draft: Verdict, is_wrong: BoolArray, doubt: FloatArray) -> Reviewed:
+    """Return probabilities and scores, given which known rows are wrong and the doubt about all.
+
+    From 20 known rows on, they tell how many others are wrong that are only in doubt.
+    """
+    known = draft.known_
+    look_share = SHARE_WITH_EVIDENCE if draft.has_evidence else SHARE_WITHOUT_EVIDENCE
+    odds, ranked = draft.odds_at_random, np.exp(np.minimum(draft.log_odds_, 700.0))
+    asked = known & (odds <= 1)
+    has_reviews = int(asked.sum()) >= ENOUGH_REVIEWS
+    if has_reviews:
+        usual, in_tier = PRIOR_REVIEWS * look_share, asked & draft.is_in_doubt
+        look_share = (usual + (in_tier & is_wrong).sum()) / (PRIOR_REVIEWS + in_tier.sum())
+        # A row goes wrong as far as it is in doubt, but no further than somebody looked.
+        wrong_asked = usual + float((asked & is_wrong).sum())
+        rate = min(wrong_asked / (PRIOR_REVIEWS + float(doubt[asked].sum())), ALMOST_SURE)
+        near = (odds <= 1) & (doubt >= doubt[asked].min())
+        by_look = np.where(near, rate * doubt, 0.0)
+        # Right is what neither chance nor look makes wrong.
+        odds, ranked = ((each + by_look) / (1 - by_look) for each in (odds, ranked))
+    wrong = odds / (1 + odds)
+    wrong[known] = is_wrong[known]
+    score = np.log1p(ranked) - np.log1p(-TIE_BREAKER * doubt)
+    score[known] = np.where(is_wrong[known], np.inf, -np.inf)
+    return Reviewed(wrong, score, float(look_share), has_reviews)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Judgement(Verdict):
     """What held-out probabilities say about the labels.
 
     Attributes
@@ -106,25 +297,15 @@ class Judgement:
     suggested_probability_: FloatArray = field(repr=False)
     given_probability_: FloatArray = field(repr=False)
     rates_: FloatArray = field(repr=False)
-    evidence_: float
-    models_: tuple[tuple[str, float], ...]
     index_: IntArray = field(repr=False)
     """The position of each label among the classes."""
-    mass_: FloatArray = field(repr=False)
     right_: IntArray = field(repr=False)
     """The position of the right label of known rows; -1 for others."""
-    log_odds_: FloatArray = field(repr=False)
-    """Of a label that is wrong at random."""
     spread_: FloatArray = field(repr=False)
     curve_: Curve | None = field(repr=False)
-    is_demanding: bool = field(default=False, repr=False)
-    """Whether only clear evidence counts, because nothing could confirm a weak one."""
     # What `conclude` adds.
-    wrong_: FloatArray = field(default_factory=lambda: np.empty(0), repr=False)
-    score_: FloatArray = field(default_factory=lambda: np.empty(0), repr=False)
     count_: FloatArray = field(default_factory=lambda: np.empty(0))
     count_interval_: FloatArray = field(default_factory=lambda: np.empty((0, 2)))
-    look_share_: float = 0.0
 
     # -- What follows from these
 
@@ -138,41 +319,20 @@ class Judgement:
         """The labels as given."""
         return np.asarray(self.classes_[self.index_])
 
-    @cached_property
-    def tier_(self) -> npt.NDArray[np.int8]:
-        """The tier of each row."""
-        tier = np.zeros(len(self.wrong_), dtype=np.int8)
-        if self.can_judge:
-            tier[self.given_probability_ < WORTH_A_LOOK] = Tier.WORTH_A_LOOK
-        if self.has_evidence:
-            tier[self.wrong_ > PROBABLE] = Tier.PROBABLY_WRONG
-            tier[self.wrong_ > ALMOST_SURE] = Tier.ALMOST_SURELY_WRONG
-        tier[self.known_] = Tier.NOTHING
-        return tier
+    @property
+    def is_in_doubt(self) -> BoolArray:
+        """The rows in which the model would bet 9 to 1 against the label."""
+        return np.asarray(self.given_probability_ < WORTH_A_LOOK)
 
     @property
-    def flagged_(self) -> BoolArray:
-        """The rows of the tiers 2 and 3."""
-        return np.asarray(self.tier_ >= Tier.PROBABLY_WRONG)
+    def total(self) -> float:
+        """How many labels are wrong, at least."""
+        return float(self.count_.sum())
 
     @property
-    def has_evidence(self) -> bool:
-        """Whether there is evidence that labels are wrong."""
-        return self.evidence_ > 0
-
-    @property
-    def can_judge(self) -> bool:
-        """Whether the model knows enough to judge labels."""
-        return self.evidence_ > -np.inf
-
-    @property
-    def verdict_(self) -> str:
-        """The evidence in a word."""
-        if not self.has_evidence:
-            return "none"
-        return (
-            "strong" if self.evidence_ > STRONG else "clear" if self.evidence_ > CLEAR else "weak"
-        )
+    def noun(self) -> str:
+        """What is judged, in a word."""
+        return "label"
 
     @property
     def share_(self) -> FloatArray:
@@ -190,11 +350,6 @@ class Judgement:
 
     # -- In words
 
-    @property
-    def sentence(self) -> str:
-        """The verdict in words: what it claims, and what it does not."""
-        return " ".join(filter(None, self._sentences()))
-
     def _sentences(self) -> list[str]:
         if self.mass_.sum() < FEWEST_ROWS and not self.can_judge:
             return [
@@ -208,22 +363,6 @@ class Judgement:
             ]
         opening = self._claim() if self.has_evidence else self._silence()
         return [*opening, self._look(), self._rare()]
-
-    def _claim(self) -> list[str]:
-        whole, at_least = float(self.mass_.sum()), max(float(self.count_.sum()), 1.0)
-        low, high = (f"{end:,.0f}" for end in self.total_interval)
-        range_text = f"; {low} to {high} if they are wrong at random" if low != high else ""
-        if low == "0":
-            range_text = f"; up to {high} if they are wrong at random"
-        tiers = [(int((self.tier_ == tier).sum()), Tier(tier)) for tier in (3, 2)]
-        parts = [
-            f"{rows:,} {'is' if rows == 1 else 'are'} {tier.label}" for rows, tier in tiers if rows
-        ]
-        return [
-            f"There is {self.verdict_} evidence of wrong labels: at least about {at_least:,.0f} of "
-            f"{whole:,.0f} ({_percent(at_least / whole)}{range_text}).",
-            f"Of the rows, {' and '.join(parts)}." if parts else "No single row stands out.",
-        ]
 
     def _silence(self) -> list[str]:
         if len(self.models_) > 1:
@@ -247,7 +386,7 @@ class Judgement:
         )
         if self.n_reviews >= ENOUGH_REVIEWS:
             return (
-                f"{opening}; by the rows you checked, about {_percent(self.look_share_)} of "
+                f"{opening}; by the rows you checked, about {as_percent(self.look_share_)} of "
                 "such rows are wrong."
             )
         usual = "3 in 5 to 4 in 5" if self.has_evidence else "1 in 5 to 1 in 3"
@@ -263,7 +402,7 @@ class Judgement:
             return ""
         share = float((self._label_mass / self.mass_.sum()).min())
         return (
-            f"Class {rare!s} is rare ({_percent(share)}), and with rare classes some "
+            f"Class {rare!s} is rare ({as_percent(share)}), and with rare classes some "
             "models see wrong labels where there are none: judge the probabilities of a second "
             "kind of model too, such as a forest, and combine both by confirm."
         )
@@ -276,23 +415,9 @@ class Judgement:
         return self.classes_[shares.argmin()] if shares.min() < few else None
 
     @property
-    def odds_at_random(self) -> FloatArray:
-        """The odds that each label is wrong at random: without evidence, if any label is at all."""
-        odds = np.exp(np.minimum(self.log_odds_, 700.0))
-        if self.has_evidence:
-            return odds
-        wrong = expit(self.evidence_) * odds / (1 + odds)
-        return np.asarray(wrong / (1 - wrong))
-
-    @property
-    def n_reviews(self) -> int:
-        """How many known rows are not obviously wrong: they tell how many others are wrong."""
-        return int((self.known_ & (self.odds_at_random <= 1)).sum())
-
-    @property
     def total_interval(self) -> tuple[float, float]:
         """The 95 % interval of the number of wrong labels of all classes."""
-        return _interval(
+        return interval_of(
             float(self.count_.sum()), float(np.sqrt(self.spread_ @ self.spread_)), self.mass_.sum()
         )
 
@@ -346,28 +471,8 @@ class Judgement:
 
     # -- Tables
 
-    def to_frame(self) -> DataFrame:
-        """Return a table of all rows, the most suspect first.
-
-        Returns
-        -------
-        DataFrame
-            Columns: row (from 0), given, suggested, tier, probability (that the label is wrong),
-            given_probability and suggested_probability (by the model), score.
-        """
-        import pandas as pd
-
-        columns, order = self._columns()
-        return pd.DataFrame(columns).iloc[order].reset_index(drop=True)
-
-    def to_csv(self) -> str:
-        """Return the same as CSV, safe to open in a spreadsheet."""
-        columns, order = self._columns()
-        lists = [np.asarray(column)[order].tolist() for column in columns.values()]
-        return to_csv(list(columns), zip(*lists, strict=True))
-
-    def _columns(self) -> tuple[dict[str, npt.NDArray[Any]], IntArray]:
-        columns = {
+    def _columns(self) -> dict[str, npt.NDArray[Any]]:
+        return {
             "row": np.arange(len(self.wrong_)),
             "given": self.labels_,
             "suggested": self.suggested_,
@@ -377,56 +482,32 @@ class Judgement:
             "suggested_probability": self.suggested_probability_,
             "score": self.score_,
         }
-        return columns, self.order_
-
-    @cached_property
-    def order_(self) -> IntArray:
-        """The rows by tier and score, the most suspect first."""
-        return np.lexsort([-self.score_, -self.tier_.astype(np.intp)])
 
 
 def conclude(draft: Judgement) -> Judgement:
     """Return the judgement with all that follows from evidence, log odds and known rows."""
     index, mass, right = draft.index_, draft.mass_, draft.right_
     K = len(draft.classes_)
-    known, doubt = right >= 0, 1 - draft.given_probability_
-    is_wrong = known & (right != index)
-    look_share = SHARE_WITH_EVIDENCE if draft.has_evidence else SHARE_WITHOUT_EVIDENCE
-    odds, ranked = draft.odds_at_random, np.exp(np.minimum(draft.log_odds_, 700.0))
-    asked = known & (odds <= 1)
-    has_reviews = int(asked.sum()) >= ENOUGH_REVIEWS
-    if has_reviews:
-        usual, in_tier = PRIOR_REVIEWS * look_share, asked & (doubt > 1 - WORTH_A_LOOK)
-        look_share = (usual + (in_tier & is_wrong).sum()) / (PRIOR_REVIEWS + in_tier.sum())
-        # A label goes wrong as far as it is in doubt, but no further than somebody looked.
-        wrong_asked = usual + float((asked & is_wrong).sum())
-        rate = min(wrong_asked / (PRIOR_REVIEWS + float(doubt[asked].sum())), ALMOST_SURE)
-        near = (odds <= 1) & (doubt >= doubt[asked].min())
-        by_look = np.where(near, rate * doubt, 0.0)
-        # Right is what neither chance nor look makes wrong.
-        odds, ranked = ((each + by_look) / (1 - by_look) for each in (odds, ranked))
-    wrong = odds / (1 + odds)
-    wrong[known] = is_wrong[known]
-    score = np.log1p(ranked) - np.log1p(-TIE_BREAKER * doubt)
-    score[known] = np.where(is_wrong[known], np.inf, -np.inf)
-    counted = wrong if draft.has_evidence or has_reviews else is_wrong * 1.0
+    is_wrong = draft.known_ & (right != index)
+    found = review(draft, is_wrong, 1 - draft.given_probability_)
+    counted = found.wrong if draft.has_evidence or found.has_reviews else is_wrong * 1.0
     count = np.bincount(index, mass * counted, K).astype(np.float64)
     size = np.bincount(index, mass, K)
     spread = draft.spread_ if draft.has_evidence else np.zeros(K)
     intervals = [
-        _interval(*each)
+        interval_of(*each)
         for each in zip(count.tolist(), spread.tolist(), size.tolist(), strict=True)
     ]
     suggested = draft.suggested_.copy()
     suggested[is_wrong] = draft.classes_[right[is_wrong]]
     return replace(
         draft,
-        wrong_=wrong,
+        wrong_=found.wrong,
         suggested_=suggested,
         count_=count,
         count_interval_=np.array(intervals),
-        score_=score,
-        look_share_=float(look_share),
+        score_=found.score,
+        look_share_=found.look_share,
     )
 
 
@@ -438,9 +519,11 @@ def droppable(dropped: BoolArray, index: IntArray) -> BoolArray:
     return np.asarray(dropped & ~((sizes[0] > 0) & (sizes[1] < 2))[index])
 
 
-def _interval(count: float, spread: float, size: float) -> tuple[float, float]:
+def interval_of(count: float, spread: float, size: float) -> tuple[float, float]:
+    """Return the 95 % interval of a count."""
     return max(count - 1.96 * spread, 0.0), min(count + 1.96 * spread, size)
 
 
-def _percent(share: float) -> str:
+def as_percent(share: float) -> str:
+    """Return a share as text."""
     return f"{100 * share:.1f} %"
