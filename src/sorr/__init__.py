@@ -28,14 +28,16 @@ _ROOM_OF = {
     "RankedRangeClassifierCV": "estimators",
     "RankedRangeRegressor": "estimators",
     "RankedRangeRegressorCV": "estimators",
-    "ResidualShare": "share",
+    "TargetJudgement": "share",
     "SeparableWarning": "estimators",
     "Tier": "share",
     "TopKMultilabelClassifier": "estimators",
     "TrimmedClassifier": "estimators",
     "audit": "auditing",
+    "held_out_predictions": "share",
     "held_out_probabilities": "share",
     "judge_labels": "share",
+    "judge_targets": "share",
 }
 __all__ = [*_ROOM_OF, *_ROOMS]
 

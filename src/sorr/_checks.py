@@ -214,6 +214,29 @@ def as_vector(name: str, y: npt.ArrayLike) -> npt.NDArray[Any]:
     return array
 
 
+def as_numbers(name: str, given: Any, n: int | None = None) -> npt.NDArray[np.float64]:
+    """Return a vector of finite numbers, one for each of `n` rows if that is given."""
+    vector = np.asarray(given.to_numpy() if hasattr(given, "to_numpy") else given)
+    if vector.ndim == 2 and vector.shape[1] == 1:
+        vector = vector[:, 0]
+    if vector.ndim != 1:
+        raise ValueError(f"{name} has shape {vector.shape}; needed one number for each row")
+    try:
+        numbers = vector.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{name} holds values that are no numbers ({error}); needed numbers"
+        ) from None
+    if (bad := ~np.isfinite(numbers)).any():
+        raise ValueError(
+            f"{name} has {int(bad.sum()):,} missing or infinite entries, the first in row "
+            f"{int(bad.argmax())}; needed numbers, so leave these rows out"
+        )
+    if n is not None and len(numbers) != n:
+        raise ValueError(f"{name} has {len(numbers):,} entries; needed one for each of {n:,} rows")
+    return numbers
+
+
 def class_index(
     labels: npt.NDArray[Any],
     classes: npt.NDArray[Any],

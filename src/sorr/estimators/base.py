@@ -80,6 +80,11 @@ class Rows(NamedTuple):
         return float(len(self.y) if self.weight is None else self.weight.sum())
 
     @property
+    def masses(self) -> Weight:
+        """The mass of each row."""
+        return np.ones(len(self.y)) if self.weight is None else self.weight
+
+    @property
     def has_whole_weights(self) -> bool:
         """Whether weights are numbers of copies, so that fractions of them become whole rows."""
         if self.weight is None:

@@ -277,7 +277,8 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
             judged.dropped,
         )
 
-    def _inverse_ridge(self, mass: float) -> float:
+    def _inverse_ridge(self, task: Task, mass: float) -> float:
+        del task
         if not isinstance(self.C, str):
             return self.C
         if self.C != "auto":

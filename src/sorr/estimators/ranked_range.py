@@ -98,15 +98,15 @@ class RankedRangeLinear(LinearModel):
             task.loss,
             m=m[0] if task.groups is None else dict(enumerate(m)),
             k=k[0] if task.groups is None else dict(enumerate(k)),
-            C=self._inverse_ridge(total - float(np.sum(m))),
+            C=self._inverse_ridge(task, total - float(np.sum(m))),
             groups=task.groups,
             sample_weight=weight,
             fit_intercept=self.fit_intercept,
         )
 
-    def _inverse_ridge(self, mass: float) -> float:
+    def _inverse_ridge(self, task: Task, mass: float) -> float:
         """Return C, given the mass of the rows that are not dropped."""
-        del mass
+        del task, mass
         given: float = self.C
         return given
 

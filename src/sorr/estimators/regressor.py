@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import RegressorMixin
+from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import column_or_1d
 
-from sorr._checks import as_seed, check_choice
-from sorr._typing import FloatArray, IntArray
+from sorr._checks import as_whole_seed, check_choice
+from sorr._typing import BoolArray, FloatArray, IntArray
 from sorr.estimators.base import (
     Rows,
     check_length,
@@ -19,10 +20,27 @@ from sorr.estimators.base import (
     validate_rows,
     warn,
 )
-from sorr.estimators.ranked_range import RankedRangeLinear, Task, ranks_in_all
-from sorr.losses import Loss
-from sorr.ranked import Mass
-from sorr.share import ResidualShare, residual_share_of
+from sorr.estimators.ranked_range import RankedRangeLinear, Ranks, Task, ranks_in_all
+from sorr.losses import Loss, Squared
+from sorr.share import TargetJudgement, judge_line
+
+_ROUNDING = 1e-20  # of the largest variance: columns of less do not vary
+_NO_RIDGE = 1e8  # times as much as the ridge does the column that varies least
+
+
+def smallest_variance(X: Any) -> float:
+    """Return the variance of the column that varies least, of those that vary at all."""
+    _, variances = mean_variance_axis(X, axis=0) if issparse(X) else (None, X.var(axis=0))
+    varies = variances[variances > _ROUNDING * max(float(variances.max(initial=0.0)), 1e-300)]
+    return float(varies.min(initial=np.inf)) if len(varies) else 1.0
+
+
+def _reweigh(rows: Rows, factor: FloatArray) -> Rows:
+    """Return rows whose masses are multiplied by factors, with the same mass in all."""
+    if (factor == factor[0]).all():
+        return rows
+    masses = rows.masses * factor
+    return rows._replace(weight=masses * (rows.mass / masses.sum()))
 
 
 class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
@@ -35,17 +53,18 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
 
     Parameters
     ----------
-    m : float, int or "auto", default=0.1
-        How many rows to drop as outliers, those with the largest losses: a fraction of the rows,
-        rounded down, or a count. "auto" estimates the number from the residuals of a robust
-        plane; see `share_`.
+    m : "auto", float or int, default="auto"
+        How many rows to drop as outliers. "auto" drops those that a plane which resists outliers
+        shows to be wrong, wherever they lie; see `judgement_`. A float is a fraction of the rows,
+        rounded down, an int a count: the rows with the largest losses are dropped.
     k : float, int or None, default=None
         The last rank to keep, in the same units. None keeps all rows with smaller losses.
     loss : {"squared", "absolute", "huber", "smooth_absolute"} or Loss, default="squared"
         The loss of a row. A loss of `sorr.losses` sets its parameters: ``Huber(delta=2.0)``.
-    C : float, default=1e4
+    C : float or "auto", default="auto"
         The inverse strength of the ridge, as in the paper. Since losses are averaged here, it is
-        scikit-learn's ``Ridge(alpha)`` with ``alpha = (k - m) / (2 C)``.
+        scikit-learn's ``Ridge(alpha)`` with ``alpha = (k - m) / (2 C)``. "auto" is a ridge so weak
+        that it changes no digit that matters: with ``m=0`` the model is `LinearRegression`.
     fit_intercept, solver, n_starts, certify, tol, max_iter, warm_start, random_state
         As in `RankedRangeClassifier`.
     n_jobs : int or None, default=None
@@ -65,17 +84,23 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
         The losses at these ranks. Infinite where m is 0.
     losses_, row_weights_, outlier_mask_ : ndarray of shape (n_samples,)
         The loss of each row, how much it counts, and whether it was dropped.
-    share_ : ResidualShare
-        The estimate behind ``m="auto"``: how many targets are outliers, how sure that is
-        (``share_.sentence`` says it in words) and how suspect each row is. It takes residuals for
-        a bell curve, normal or with heavier tails, skewed or not, with outliers further out. What
-        the tails explain is not dropped. Only there for ``m="auto"``.
+    judgement_ : TargetJudgement
+        The judgement behind ``m="auto"``: which targets of the rows with weight are wrong, how
+        sure that is (``judgement_.sentence`` says it in words) and how suspect each row is. Only
+        there for ``m="auto"``.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     See Also
     --------
     RankedRangeRegressorCV : Chooses m, k and C by cross-validation.
+    TrimmedRegressor : Any regressor, trained without wrong targets.
+
+    Notes
+    -----
+    With ``m="auto"`` and the squared loss, kept rows count as much as the distribution of their
+    errors says: alike if errors are normal, less where they are large in a heavy tail or for rows
+    whose errors are large. Such rows are not called wrong. Other losses count kept rows alike.
 
     References
     ----------
@@ -90,19 +115,20 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
     >>> model = RankedRangeRegressor(m=2, C=1e8, random_state=0).fit(x[:, None], y)
     >>> model.coef_.round(3), np.flatnonzero(model.outlier_mask_)
     (array([2.]), array([ 3, 15]))
-    >>> RankedRangeRegressor(m="auto", C=1e8, random_state=0).fit(x[:, None], y).share_.drop_
-    2
+    >>> model = RankedRangeRegressor(random_state=0).fit(x[:, None], y)
+    >>> np.flatnonzero(model.outlier_mask_), model.judgement_.verdict_
+    (array([ 3, 15]), 'strong')
     """
 
-    share_: ResidualShare
+    judgement_: TargetJudgement
 
     def __init__(
         self,
-        m: Any = 0.1,
-        k: Any = None,
+        m: float | int | Literal["auto"] = "auto",
+        k: float | int | None = None,
         *,
         loss: str | Loss = "squared",
-        C: float = 1e4,
+        C: float | Literal["auto"] = "auto",
         fit_intercept: bool = True,
         solver: Literal["trim", "dca"] = "trim",
         n_starts: int | Literal["auto"] = "auto",
@@ -148,39 +174,58 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
         with rollback_on_error(self):
             rows = validate_rows(self, X, y, sample_weight, y_numeric=True)
             loss = loss_of_numbers(self.loss)
-            target = rows.y.astype(np.float64, copy=False)
-            m, start = self._drop_and_start(rows, target)
-            ranks = ranks_in_all(m, self.k, rows.round_masses(np.array([rows.mass])))
-            task = Task(rows=rows, loss=loss, target=target, ranks=ranks, start=start)
-            solution, notices = self._learn(task)
+            rows = rows._replace(y=rows.y.astype(np.float64, copy=False))
             self._loss = loss
-            self.coef_, self.intercept_ = solution.coef, float(solution.intercept)
-            warn(notices)
+            warn(self._learn_numbers(rows, loss))
         return self
 
-    def _drop_and_start(self, rows: Rows, target: FloatArray) -> tuple[Any, FloatArray | None]:
-        """Return m as a number, and where to start; an estimate of m is stored."""
-        if hasattr(self, "share_"):
-            del self.share_  # of an earlier fit
-        if not isinstance(self.m, str):
-            return self.m, None
-        check_choice("m", self.m, ("auto",))
-        share = residual_share_of(
-            rows.X,
-            target,
-            C=self.C,
-            fit_intercept=self.fit_intercept,
-            weight=rows.weight,
-            random_state=as_seed(self.random_state),
-        )
-        self.share_ = replace(
-            share,
-            score_=rows.spread(share.score_, np.nan),
-            probability_=rows.spread(share.probability_, np.nan),
-            leverage_=rows.spread(share.leverage_, False),
-        )
-        drop = share.drop_ if isinstance(share.drop_, int) else Mass(share.drop_)
-        return drop, share.theta_
+    def _learn_numbers(self, rows: Rows, loss: Loss) -> list[Warning]:
+        if hasattr(self, "judgement_"):
+            del self.judgement_  # of an earlier fit
+        masses = rows.round_masses(np.array([rows.mass]))
+        some, dropped, start = rows, np.zeros(len(rows.y), dtype=bool), None
+        if isinstance(self.m, str):
+            check_choice("m", self.m, ("auto",))
+            ranks = ranks_in_all(0, self.k, masses)
+            judged = judge_line(
+                rows.X,
+                rows.y,
+                rows.masses,
+                fit_intercept=self.fit_intercept,
+                rng=np.random.default_rng(as_whole_seed(self.random_state)),
+            )
+            self.judgement_, start = judged.judgement, judged.theta
+            dropped = judged.judgement.flagged_
+            gone = float(rows.masses @ dropped)
+            ranks = Ranks(ranks.m, np.maximum(ranks.k - gone, 1.0))
+            kept = np.flatnonzero(~dropped)
+            some = rows.keep(kept) if dropped.any() else rows
+            if isinstance(loss, Squared):
+                some = _reweigh(some, judged.weight[kept])
+        else:
+            ranks = ranks_in_all(self.m, self.k, masses)
+        task = Task(rows=some, loss=loss, target=some.y, ranks=ranks, start=start)
+        solution, notices = self._learn(task)
+        self.coef_, self.intercept_ = solution.coef, float(solution.intercept)
+        if dropped.any():
+            self._keep_dropped(rows, dropped, gone)
+        return notices
+
+    def _keep_dropped(self, rows: Rows, dropped: BoolArray, mass: float) -> None:
+        """Add the rows that a judgement left out to the attributes of the fit."""
+        places = np.flatnonzero(dropped) if rows.places is None else rows.places[dropped]
+        self.m_, self.k_ = self.m_ + mass, self.k_ + mass
+        raw = np.asarray(rows.X[dropped] @ self.coef_ + self.intercept_)
+        self.losses_[places] = self._loss.value(rows.y[dropped], raw)
+        self.outlier_mask_[places] = True
+
+    def _inverse_ridge(self, task: Task, mass: float) -> float:
+        del mass
+        if not isinstance(self.C, str):
+            return self.C
+        if self.C != "auto":
+            raise TypeError(f"C={self.C!r} is of type str; needed a number or 'auto'")
+        return _NO_RIDGE / smallest_variance(task.rows.X)
 
     def predict(self, X: Any) -> FloatArray:
         """Return the prediction for each row.

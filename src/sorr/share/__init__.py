@@ -1,12 +1,18 @@
-"""Which labels are wrong, judged from held-out scores of any model; outliers of a regression."""
+"""Which labels and numbers are wrong, judged from held-out outputs of any model."""
 
 from sorr.share.constants import FEWEST_ROWS
-from sorr.share.held_out import LabelledRows, held_out_probabilities
+from sorr.share.held_out import (
+    LabelledRows,
+    NumberedRows,
+    held_out_predictions,
+    held_out_probabilities,
+)
 from sorr.share.judging import judge_labels
 from sorr.share.linear import centre_and_spread, judge_linear
 from sorr.share.models import MODELS, is_named, name_of, probabilities_of
-from sorr.share.residuals import ResidualRegime, ResidualShare, residual_share_of
-from sorr.share.two_models import judge_rows, make_model
+from sorr.share.robust_line import judge_line
+from sorr.share.targets import TargetJudgement, judge_targets
+from sorr.share.two_models import judge_numbers, judge_rows, make_model
 from sorr.share.verdict import Judgement, Tier, droppable
 
 __all__ = [
@@ -14,18 +20,21 @@ __all__ = [
     "MODELS",
     "Judgement",
     "LabelledRows",
-    "ResidualRegime",
-    "ResidualShare",
+    "NumberedRows",
+    "TargetJudgement",
     "Tier",
     "centre_and_spread",
     "droppable",
+    "held_out_predictions",
     "held_out_probabilities",
     "is_named",
     "judge_labels",
+    "judge_line",
     "judge_linear",
+    "judge_numbers",
     "judge_rows",
+    "judge_targets",
     "make_model",
     "name_of",
     "probabilities_of",
-    "residual_share_of",
 ]

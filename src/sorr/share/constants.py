@@ -219,7 +219,7 @@ ROWS_FOR_EACH_COLUMN = 10
 FEWEST_FOR_EACH_COLUMN = 2.5
 """With fewer rows for each column, targets are not judged."""
 
-WIDEST = 500
+WIDEST = 200
 """Columns up to which distances are measured; with more, only errors are judged."""
 
 STARTS, DISTINCT_MINIMA = 3, 0.01
@@ -253,3 +253,10 @@ fewest rows."""
 
 SHARED_SPREAD = 0.3
 """The part of a local size of errors that all rows share."""
+
+FAR_ERROR, MOST_FAR = 3.0, 0.4
+"""Typical errors from which on an error is large, so that predictions are made without it too; and
+the largest share of such rows."""
+
+TREES_OF_SPREAD, LEAF_OF_SPREAD = 60, 20
+"""Extra trees that predict the size of errors, and rows of their leaves."""

@@ -41,6 +41,7 @@ _TAIL, _MIDDLE = 200, 400  # errors that are kept as they are, and groups of the
 _NODES = np.linspace(-2.5, 2.5, 11)  # standard deviations: sizes that errors of a mixed bell have
 _SHARES = np.exp(-0.5 * _NODES**2) / np.exp(-0.5 * _NODES**2).sum()
 _EXACT = 1e-9  # of the spread of targets: errors below are as good as zero
+_SURELY = 700.0  # in logarithms
 _CORNER = 0.1  # scales within which the weight of a Laplace bell is bounded
 
 
@@ -180,7 +181,7 @@ class Explanation:
         return int(self.is_skewed) + (2 if self.outliers else 0) + 3 * sides
 
     def penalty(self, rows: float, more: int = 0) -> float:
-        """Return what the value pays for numbers that were fitted, and for another bell than normal.
+        """Return the price of numbers that were fitted, and of another bell than the normal one.
 
         Half of what is believed beforehand is that errors are normal.
         """
@@ -354,11 +355,13 @@ class Findings(NamedTuple):
 
     honest: Explanation
     wrong: Explanation
+    gain: float
+    """By how much wrong targets explain the errors better, in logarithms."""
 
     @property
     def evidence(self) -> float:
-        """By how much wrong targets explain the errors better, in logarithms."""
-        return self.wrong.value - self.honest.value
+        """The gain, within what is finite."""
+        return float(np.clip(self.gain, -_SURELY, np.inf))
 
 
 def explain(errors: FloatArray, mass: FloatArray, floor: float) -> Findings:
@@ -381,7 +384,8 @@ def explain(errors: FloatArray, mass: FloatArray, floor: float) -> Findings:
         if honest.is_skewed or not start.is_skewed
         for sides in (False, True)
     ]
-    return Findings(honest, _best(mixed, errors, mass))
+    wrong = _best(mixed, errors, mass)
+    return Findings(honest, wrong, wrong.value - honest.value)
 
 
 def explain_honest(errors: FloatArray, mass: FloatArray, floor: float) -> Explanation:
@@ -435,6 +439,8 @@ def _settle(start: Explanation, errors: FloatArray, mass: FloatArray, steps: int
         now = now.improve(errors, mass * honest, mass * (1 - honest))
     else:
         value = last
+    if now.share > 0.5:  # most targets are right, or nothing can be told
+        return replace(now, value=-np.inf)
     return replace(now, value=trust * value - now.penalty(trust * float(mass.sum())))
 
 

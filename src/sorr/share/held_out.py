@@ -1,4 +1,4 @@
-"""Probabilities and predictions by models that have not seen a row, for any model of scikit-learn."""
+"""Probabilities and predictions of rows by models that have not seen them, for any estimator."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params, indexable
 
-from sorr._checks import as_count, as_masses, as_vector, as_whole_seed, classes_of
+from sorr._checks import as_count, as_masses, as_numbers, as_vector, as_whole_seed, classes_of
 from sorr._progress import print_reports
 from sorr._typing import BoolArray, FloatArray, IntArray, Report
 from sorr.share.constants import (
@@ -140,6 +140,68 @@ def held_out_probabilities(
     return rows.hold_out(estimator, cv=cv, groups=groups, limit=limit)
 
 
+def held_out_predictions(
+    estimator: Any,
+    X: Any,
+    y: npt.ArrayLike,
+    *,
+    cv: Any = None,
+    groups: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+    max_train_rows: int = LARGEST_SAMPLE,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> FloatArray:
+    """Return the prediction of the number of each row, by models that have not seen the row.
+
+    Parameters
+    ----------
+    estimator : regressor, or "auto", "forest", "linear" or "boosting"
+        Any regressor of scikit-learn, a pipeline or a search. "auto" combines extra trees with
+        ridge regression, "forest" is the trees alone, "linear" is ridge regression on standardised
+        columns, and "boosting" is `HistGradientBoostingRegressor`.
+    X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+        What the estimator takes. Named models take numbers, which may be missing.
+    y : array-like of shape (n_samples,)
+        Numbers.
+    cv, groups, sample_weight, max_train_rows, random_state, n_jobs, verbose
+        As in `held_out_probabilities`.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+
+    Notes
+    -----
+    Copies of a row are always held out together, since a copy would give the number away. Values
+    that ten or more rows share are a category, not copies; its rows share the mean of their
+    predictions. With a splitter of your own, you decide.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2))
+    >>> p = held_out_predictions("linear", X, X @ [1.0, 2.0], random_state=0)
+    >>> bool(np.abs(p - X @ [1.0, 2.0]).max() < 0.1)
+    True
+    """
+    target = as_numbers("y", y)
+    X, target = indexable(X, target)
+    rows = NumberedRows(
+        X,
+        target,
+        as_masses(sample_weight, len(target)),
+        seed=as_whole_seed(random_state),
+        n_jobs=n_jobs,
+        report=print_reports("held_out_predictions", verbose),
+    )
+    limit = as_count("max_train_rows", max_train_rows, lowest=2, what="a number of rows")
+    rows.refuse_texts(estimator)
+    return rows.hold_out(estimator, cv=cv, groups=groups, limit=limit)[:, 0]
+
+
 # -- Rows, and how they are held out ---------------------------------------------------------------
 
 
@@ -219,6 +281,20 @@ class TableRows(ABC):
         """Return the only answer that there is to learn from some rows; None if there are more."""
 
     # Models of some of the rows
+
+    @property
+    def mass(self) -> FloatArray:
+        """The mass of each row."""
+        return np.ones(len(self)) if self.weight is None else self.weight
+
+    def take(self, rows: IntArray) -> Self:
+        """Return some of the rows."""
+        part = copy(self)
+        part.X, part.y, part.strata = _safe_indexing(self.X, rows), self.y[rows], self.strata[rows]
+        part.weight = None if self.weight is None else self.weight[rows]
+        part.extra = dict(_check_method_params(self.X, self.extra, rows)) if self.extra else {}
+        part._equal_rows = None  # noqa: SLF001 - of a copy of this
+        return part
 
     @property
     def has_zero_weights(self) -> bool:

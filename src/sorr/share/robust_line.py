@@ -14,12 +14,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, logit
 
-from sorr._typing import FloatArray, IntArray
+from sorr._typing import BoolArray, FloatArray, IntArray
+from sorr.objectives import RankedRangeObjective
+from sorr.ranked import Mass
 from sorr.share.constants import (
+    BY_CHANCE,
     CLIPPED_COLUMN,
     DISTINCT_MINIMA,
+    FEWEST_FOR_EACH_COLUMN,
     LARGEST_LOG_SPREAD,
     LINE_SAMPLE,
     LINE_STEPS,
@@ -32,6 +36,7 @@ from sorr.share.errors import (
     NORMAL,
     Bell,
     Explanation,
+    Findings,
     as_prior,
     explain,
     explain_honest,
@@ -40,6 +45,8 @@ from sorr.share.errors import (
     weighted_median,
 )
 from sorr.share.linear import centre_and_spread
+from sorr.share.targets import TargetJudgement, cannot_judge, judge_explained, why_not
+from sorr.solvers import trim
 
 _RIDGE = 1e-10  # of the mean diagonal, so that columns may depend on each other
 _SUBSAMPLE, _ROWS_EACH = 300, 5  # rows that random starts are tried on, and for each column
@@ -50,44 +57,64 @@ _POLISHED = 8  # starts that are followed to the end
 _FIRST_LINE_STEPS, _PROMISING = 6, 3  # of every explanation, and how many go on
 _BOUNDED = Bell("Student 3", 3.0)  # errors of any size add little to its score
 _SMALL = 0.05  # scales: the logarithm of an error goes no further down
+_NAME = "a linear model"
+_ABSURD = 1e100  # targets beyond would have infinite squares
+_SURELY = 700.0  # in logarithms
+_WIDE_RIDGE = 1e6  # the inverse of the ridge where columns are many
 _LEAST_LEFT = 0.05  # of the variance of an error that a fit leaves at least
 _STILL = 1e-6  # of a scale: coefficients that move less stand still
 _BLOCK = 1 << 20  # entries of X that are worked on at a time
 
 
-class Line(NamedTuple):
-    """A plane, and what its errors say."""
+class JudgedLine(NamedTuple):
+    """The judgement of targets by a plane, and what a linear model should learn from them."""
 
-    theta: FloatArray
-    """Coefficients, then the intercept if there is one."""
-    errors: FloatArray
-    """Of all rows, in their typical sizes: where size depends on the row, these differ."""
-    spread: FloatArray
-    """The typical size of the error of each row, relative to others."""
-    honest: Explanation
-    wrong: Explanation
-    log_prior: FloatArray
-    """The log odds of a wrong target, before its error is known."""
-    evidence: float
+    judgement: TargetJudgement
+    theta: FloatArray | None
+    """The plane: coefficients, then the intercept if there is one. None if there was none."""
     weight: FloatArray
-    """How much each row should count: zero for outliers, less for errors of a heavy tail."""
+    """How much each row should count: zero for wrong targets, less for errors of a heavy tail."""
 
 
-def fit_line(
+def judge_line(
     X: Any, y: FloatArray, mass: FloatArray, *, fit_intercept: bool, rng: np.random.Generator
-) -> Line:
-    """Return a plane that resists outliers, and the best explanations of its errors."""
-    n = len(y)
-    floor = floor_of(y, mass)
+) -> JudgedLine:
+    """Judge targets by a plane that resists outliers.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,)
+    mass : ndarray of shape (n_samples,)
+        The mass of each row, above zero.
+    fit_intercept : bool
+    rng : Generator
+        Draws the random starts, and a sample of many rows.
+    """
     p = X.shape[1] + fit_intercept
+    each = FEWEST_FOR_EACH_COLUMN if X.shape[1] <= WIDEST else ROWS_FOR_EACH_COLUMN
+    reason = why_not(y, mass)
+    if reason is None and mass.sum() < each * p:
+        reason = (
+            f"has {mass.sum():,.0f} rows for {X.shape[1]:,} columns, too few for a plane that "
+            f"resists outliers; needed {each:g} or more for each column"
+        )
+    if reason is not None:
+        middle = np.full(len(y), float(np.average(y, weights=mass)))
+        silent = cannot_judge(middle, y, mass, f"y {reason}", model=_NAME)
+        return JudgedLine(silent, None, np.ones(len(y)))
+    y = np.clip(y, -_ABSURD, _ABSURD)
+    floor = floor_of(y, mass)
+    few = mass.sum() < ROWS_FOR_EACH_COLUMN * p
+    remark = "With fewer than ten rows for each column, outliers may hide." * bool(few)
     if X.shape[1] > WIDEST:
-        return _fit_wide(X, y, mass, floor, fit_intercept, rng)
+        return _judge_wide(X, y, mass, floor, fit_intercept, rng)
     size = max(LINE_SAMPLE, 2 * ROWS_FOR_EACH_COLUMN * p)
-    part = np.arange(n) if n <= size else np.sort(rng.choice(n, size, replace=False))
-    unit = Units.of(X[part], fit_intercept)
-    rows = Rows(unit.apply(X[part]), y[part], mass[part], fit_intercept, floor)
-    found = _search(rows, rng)
-    return _spread_out(found, unit, X, y, mass, None if n <= size else part, fit_intercept)
+    part = None if len(y) <= size else np.sort(rng.choice(len(y), size, replace=False))
+    some: Any = slice(None) if part is None else part
+    unit = Units.of(X[some], fit_intercept)
+    rows = Rows(unit.apply(X[some]), y[some], mass[some], fit_intercept, floor)
+    return _judge_all(_search(rows, rng), unit, X, y, mass, part, floor, remark)
 
 
 # -- Rows of a sample ------------------------------------------------------------------------------
@@ -198,8 +225,7 @@ def _nearest(values: FloatArray, mass: FloatArray, kept: float) -> IntArray:
 
 def _scatter_starts(rows: Rows) -> Iterator[FloatArray]:
     """Yield planes that follow from robust covariances, and planes of the rows nearest to them."""
-    n, p = rows.A.shape
-    d = p - rows.intercept
+    d = rows.A.shape[1] - rows.intercept
     unit = 1.4826 * np.median(np.abs(rows.y))
     Z = np.column_stack([rows.columns, rows.y / (unit or 1.0)])
     half = 0.5 * rows.mass.sum()
@@ -324,20 +350,25 @@ class Place(NamedTuple):
     distance: FloatArray
 
 
-def place_rows(fit: Fit, A: FloatArray, columns: FloatArray, leverage: FloatArray) -> Place:
+def place_rows(fit: Fit, columns: FloatArray, leverage: FloatArray) -> Place:
     """Return the prior and the size of errors of rows, by their leverage in the plane of a fit."""
     place = np.log(np.maximum(leverage * fit.total, 1e-12))
     distance = (place - fit.places[0]) / fit.places[1]
     log_prior = fit.prior[0] + fit.prior[1] * distance + fit.prior[2] * distance**2
-    log_prior = np.clip(log_prior, *_PRIOR_LIMITS)
-    spread = np.ones(len(A))
+    log_prior = np.clip(log_prior, _LOWEST, _HIGHEST)
+    spread = np.ones(len(columns))
     if fit.shape.sizes:
         size = _of_size(distance, columns, fit.shape.sizes) @ fit.slopes
         spread = np.exp(np.clip(size, -LARGEST_LOG_SPREAD, LARGEST_LOG_SPREAD))
     return Place(log_prior, spread, distance)
 
 
-_PRIOR_LIMITS = tuple(float(np.log(as_prior(share) / (1 - as_prior(share)))) for share in (0, 1))
+_LOWEST, _HIGHEST = (float(logit(as_prior(share))) for share in (0.0, 1.0))
+
+
+def fitted_spread(leverage: FloatArray, honest: FloatArray) -> FloatArray:
+    """Return the size of errors relative to new rows: those fitted lie closer, others further."""
+    return np.sqrt(np.maximum(1 + (1 - 2 * honest) * leverage, _LEAST_LEFT))
 
 
 def _of_size(distance: FloatArray, columns: FloatArray, chosen: tuple[int, ...]) -> FloatArray:
@@ -366,7 +397,7 @@ def settle(
         honest = (np.abs(u) <= errors.bell.quantile(0.99)).astype(np.float64)
     weight = rows.mass * honest
     _, gram = rows.solve(weight)
-    log_share = np.log(errors.share) - np.log1p(-errors.share) if errors.outliers else 0.0
+    log_share = logit(errors.share) if errors.outliers else 0.0
     fit = Fit(
         theta,
         errors,
@@ -384,9 +415,8 @@ def settle(
         leverage = rows.leverage(fit.gram)
         place = np.log(np.maximum(leverage * fit.total, 1e-12))
         fit = fit._replace(places=np.array([place.mean(), max(float(place.std()), 1e-9)]))
-        log_prior, spread, distance = place_rows(fit, rows.A, columns, leverage)
-        # Rows that were fitted lie closer than they should, others further.
-        spread = spread * np.sqrt(np.maximum(1 + (1 - 2 * fit.honest) * leverage, _LEAST_LEFT))
+        log_prior, spread, distance = place_rows(fit, columns, leverage)
+        spread = spread * fitted_spread(leverage, fit.honest)
         off = (rows.y - rows.A @ fit.theta) / spread
         honest, log_density = np.ones(n), fit.errors.log_honest(off)
         if fit.errors.outliers:
@@ -431,12 +461,12 @@ def _new_prior(fit: Fit, distance: FloatArray, honest: FloatArray, mass: FloatAr
     """Return the prior that is likelier for the wrong targets: a share, or a curve by distance."""
     if not fit.shape.by_distance:
         share = as_prior(float(mass @ (1 - honest) / mass.sum()))
-        return np.array([np.log(share) - np.log1p(-share), 0.0, 0.0])
+        return np.array([logit(share), 0.0, 0.0])
     Q = np.column_stack([np.ones(len(distance)), distance, distance**2])
     pull = np.diag([1e-9, PULL_OF_PRIOR, PULL_OF_PRIOR])
     prior = fit.prior
     for _ in range(3):
-        p = expit(np.clip(Q @ prior, *_PRIOR_LIMITS))
+        p = expit(np.clip(Q @ prior, _LOWEST, _HIGHEST))
         bend = (Q * (mass * p * (1 - p))[:, None]).T @ Q + pull
         prior = prior + np.linalg.solve(bend, Q.T @ (mass * (1 - honest - p)) - pull @ prior)
     return prior
@@ -472,14 +502,15 @@ class Found(NamedTuple):
     wrong: Fit
 
     @property
-    def evidence(self) -> float:
+    def gain(self) -> float:
         """By how much wrong targets explain the rows better, in logarithms."""
         return self.wrong.value - self.honest.value
 
     @property
     def best(self) -> Fit:
         """The fit whose plane is taken."""
-        return self.wrong if self.evidence > 0 else self.honest
+        is_wrong = self.gain > BY_CHANCE and self.wrong.holds_majority
+        return self.wrong if is_wrong else self.honest
 
 
 def _search(rows: Rows, rng: np.random.Generator) -> Found:
@@ -568,41 +599,107 @@ def _rank(fit: Fit) -> tuple[bool, float]:
     return fit.holds_majority, fit.value
 
 
-def _spread_out(
+def _judge_all(
     found: Found,
     unit: Units,
     X: Any,
     y: FloatArray,
     mass: FloatArray,
     part: IntArray | None,
-    fit_intercept: bool,
-) -> Line:
+    floor: float,
+    remark: str,
+) -> JudgedLine:
     """Return what the fits of a sample say about all rows."""
     fit = found.best
     n, d = X.shape
-    errors, spread, log_prior = np.empty(n), np.empty(n), np.empty(n)
-    inverse = np.linalg.inv(fit.gram)
-    is_seen = np.zeros(n, dtype=bool)
-    is_seen[slice(None) if part is None else part] = True
     honest = np.zeros(n)
-    honest[is_seen] = fit.honest
+    honest[slice(None) if part is None else part] = fit.honest
+    errors, sizes, closeness, log_prior = np.empty((4, n))
+    inverse = np.linalg.inv(fit.gram)
     step = max(1, _BLOCK // max(1, d))
     for start in range(0, n, step):
         block = slice(start, start + step)
         A = unit.apply(X[block])
         leverage = np.einsum("ij,ij->i", A @ inverse, A)
-        place = place_rows(fit, A, A[:, :d], leverage)
-        adjust = 1 + (1 - 2 * honest[block]) * leverage
-        spread[block] = place.spread * np.sqrt(np.maximum(adjust, _LEAST_LEFT))
-        errors[block] = (y[block] - A @ fit.theta) / spread[block]
-        log_prior[block] = place.log_prior
-    return Line(
-        unit.original(fit.theta),
+        place = place_rows(fit, A[:, :d], leverage)
+        errors[block] = y[block] - A @ fit.theta
+        sizes[block], log_prior[block] = place.spread, place.log_prior
+        closeness[block] = fitted_spread(leverage, honest[block])
+    suggested = y - errors
+    errors /= sizes * closeness
+    explained = Findings(found.honest.errors, found.wrong.errors, found.gain)
+    if not found.wrong.holds_majority:
+        explained = explained._replace(gain=-_SURELY)
+        remark = (
+            "More than half of the targets disagree with every plane, so that none is called "
+            "wrong: a plane does not fit, or there are two kinds of rows."
+        )
+    elif part is not None and explained.evidence <= BY_CHANCE:
+        every = explain(errors, mass, floor)  # few wrong targets may all be outside of a sample
+        if every.evidence > BY_CHANCE:
+            explained, log_prior = (
+                every,
+                np.full(n, np.log(every.wrong.share / (1 - every.wrong.share))),
+            )
+        else:
+            explained = every
+    judgement = judge_explained(
         errors,
-        spread,
-        found.honest.errors,
-        found.wrong.errors,
-        log_prior,
-        found.evidence,
-        np.ones(n),
+        y,
+        mass,
+        explained,
+        suggested=suggested,
+        spread=sizes,
+        log_prior=log_prior,
+        model=_NAME,
+        remark=remark,
     )
+    bell = explained.wrong if judgement.has_evidence else explained.honest
+    weight = _weights(bell, errors, judgement.wrong_, judgement.flagged_) / sizes**2
+    return JudgedLine(judgement, unit.original(fit.theta), weight)
+
+
+def _weights(
+    bell: Explanation, errors: FloatArray, wrong: FloatArray, flagged: BoolArray
+) -> FloatArray:
+    """Return how much rows should count in squares: as in the likeliest fit, none if flagged.
+
+    Where errors are skewed, weights would move the plane away from the mean; all count alike.
+    """
+    tail = np.ones(len(errors)) if bell.is_skewed else bell.bell.weight(bell.in_scales(errors))
+    return np.where(flagged, 0.0, (1 - wrong) * tail)
+
+
+def _judge_wide(
+    X: Any,
+    y: FloatArray,
+    mass: FloatArray,
+    floor: float,
+    fit_intercept: bool,
+    rng: np.random.Generator,
+) -> JudgedLine:
+    """Judge targets by least trimmed squares of many columns, where distances mean little."""
+    n, d = X.shape
+    size = max(LINE_SAMPLE, ROWS_FOR_EACH_COLUMN * (d + fit_intercept))
+    part = np.arange(n) if n <= size else np.sort(rng.choice(n, size, replace=False))
+    total = float(mass[part].sum())
+    is_counted = bool((mass[part] == 1).all())
+    objective = RankedRangeObjective(
+        X[part],
+        y[part],
+        "squared",
+        m=int(0.45 * total) if is_counted else Mass(0.45 * total),
+        C=_WIDE_RIDGE,
+        sample_weight=None if is_counted else mass[part],
+        fit_intercept=fit_intercept,
+    )
+    theta = np.asarray(trim(objective, certify=False, random_state=rng).theta, dtype=np.float64)
+    raw = np.asarray(X @ theta[:d]) + (theta[d] if fit_intercept else 0.0)
+    found = explain(y - raw, mass, floor)
+    remark = f"With more than {WIDEST} columns, outliers far out in them may hide."
+    judgement = judge_explained(
+        y - raw, y, mass, found, suggested=raw, spread=np.ones(n), model=_NAME, remark=remark
+    )
+    bell = found.wrong if judgement.has_evidence else found.honest
+    weight = _weights(bell, y - raw, judgement.wrong_, judgement.flagged_)
+    return JudgedLine(judgement, theta, weight)

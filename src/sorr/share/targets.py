@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sorr._checks import as_masses, as_vector
+from sorr._checks import as_masses, as_numbers, as_vector
 from sorr._typing import BoolArray, FloatArray
 from sorr.share.constants import (
     BY_CHANCE,
     ENOUGH_REVIEWS,
+    FAR_ERROR,
     FEW_VALUES,
     FEWEST_TARGETS,
     LEAST_EXPECTED,
     MISFIT,
+    MOST_FAR,
     ROWS_OF_WINDOW,
     SHARED_SPREAD,
     WINDOW,
@@ -105,6 +107,12 @@ class TargetJudgement(Verdict):
         return np.asarray(self.mass_.sum() * self.chance_ < LEAST_EXPECTED) & (self.mass_ > 0)
 
     @property
+    def is_far(self) -> BoolArray:
+        """The rows with errors above three typical ones, at most two in five."""
+        size = np.abs(self.error_)
+        return np.asarray(size > max(FAR_ERROR, float(np.quantile(size, 1 - MOST_FAR))))
+
+    @property
     def total(self) -> float:
         """How many targets are wrong, at least."""
         return self.count_
@@ -150,8 +158,8 @@ class TargetJudgement(Verdict):
             return ""
         more = " more" if self.flagged_.any() else ""
         opening = (
-            f"In {rows:,}{more} row{'s' * (rows > 1)} the error is larger than any that is expected "
-            f"among {self.mass_.sum():,.0f} right targets"
+            f"In {rows:,}{more} row{'s' * (rows > 1)} the error is larger than any that is "
+            f"expected among {self.mass_.sum():,.0f} right targets"
         )
         if self.n_reviews >= ENOUGH_REVIEWS:
             return (
@@ -297,7 +305,7 @@ def judge_explained(
         evidence_=evidence,
         models_=((model, evidence),),
         mass_=mass,
-        log_odds_=ranked_odds(found, errors, log_prior),
+        log_odds_=found.wrong.log_odds(errors, log_prior),
         given_=y,
         suggested_=suggested,
         chance_=bell.beyond(errors),
@@ -337,13 +345,6 @@ def cannot_judge(
         silence=f"Targets are not judged: {reason}.",
     )
     return conclude_targets(draft)
-
-
-def ranked_odds(
-    found: Findings, errors: FloatArray, log_prior: FloatArray | None = None
-) -> FloatArray:
-    """Return the log odds that a target is wrong."""
-    return found.wrong.log_odds(errors, log_prior)
 
 
 def conclude_targets(draft: TargetJudgement) -> TargetJudgement:
@@ -405,25 +406,6 @@ def blend_spread(local: FloatArray, mass: FloatArray, floor: float) -> FloatArra
 
 
 # -- What is given ---------------------------------------------------------------------------------
-
-
-def as_numbers(name: str, given: Any, n: int | None = None) -> FloatArray:
-    """Return a vector of finite numbers."""
-    vector = as_vector(name, given.to_numpy() if hasattr(given, "to_numpy") else given)
-    try:
-        numbers = vector.astype(np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"{name} holds values that are no numbers, such as {vector[0]!r}; needed numbers"
-        ) from None
-    if (bad := ~np.isfinite(numbers)).any():
-        raise ValueError(
-            f"{name} has {int(bad.sum()):,} missing or infinite entries, the first in row "
-            f"{int(bad.argmax())}; needed numbers, so leave these rows out"
-        )
-    if n is not None and len(numbers) != n:
-        raise ValueError(f"{name} has {len(numbers):,} entries; needed one for each of {n:,} rows")
-    return numbers
 
 
 def why_not(y: FloatArray, mass: FloatArray) -> str | None:

@@ -3,48 +3,146 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sorr._checks import as_masses, as_whole_seed, classes_of
-from sorr._typing import FloatArray
+from sorr._typing import BoolArray, FloatArray
 from sorr.share.constants import (
+    FAR_ERROR,
     FEWEST_ROWS,
     LARGEST_SAMPLE,
+    LEAF_OF_SPREAD,
     MOST_ROWS_ALONE,
+    REFEREE_ROWS,
+    ROWS_OF_WINDOW,
     STRONG,
     TREES,
+    TREES_OF_SPREAD,
 )
-from sorr.share.equal_rows import bound_numbers, number_columns
-from sorr.share.held_out import LabelledRows
+from sorr.share.equal_rows import bound_numbers, is_sparse, number_columns
+from sorr.share.errors import floor_of
+from sorr.share.held_out import LabelledRows, NumberedRows, TableRows
 from sorr.share.judging import as_log, judge
 from sorr.share.models import (
     FOREST_STEP,
     as_scores,
+    blend,
     is_named,
     make_forest,
     make_single,
     name_of,
     stack,
 )
+from sorr.share.targets import (
+    TargetJudgement,
+    blend_spread,
+    cannot_judge,
+    judge_predictions,
+    why_not,
+)
 from sorr.share.verdict import Judgement
 
 
-def make_model(estimator: Any, seed: int, n_jobs: int | None = None) -> Any:
+def make_model(
+    estimator: Any, seed: int, n_jobs: int | None = None, *, is_classifier: bool = True
+) -> Any:
     """Return a model that is not fitted: of a name, or a copy of an estimator."""
     if is_named(estimator) and estimator == "auto":
-        return ForestAndLine(random_state=seed, n_jobs=n_jobs)
-    return make_single(estimator, seed, n_jobs)
+        kind = ForestAndLine if is_classifier else ForestAndPlane
+        return kind(random_state=seed, n_jobs=n_jobs)
+    return make_single(estimator, seed, n_jobs, is_classifier=is_classifier)
 
 
-class ForestAndLine(ClassifierMixin, BaseEstimator):
-    r"""Extra trees combined with logistic regression: the model "auto".
+class _ForestWithLine(BaseEstimator):
+    """Extra trees combined with a linear model: what labels and numbers share."""
+
+    def __init__(self, *, random_state: Any = None, n_jobs: int | None = None) -> None:
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit both models, and how they are combined.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        self.fit_held_out(X, y, sample_weight)
+        return self
+
+    def fit_held_out(self, X: Any, y: Any, sample_weight: Any = None) -> FloatArray:
+        """Fit, and return what held-out rows with weight get on the way.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_outputs)
+        """
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan",
+            y_numeric=isinstance(self, RegressorMixin),
+        )
+        weight = as_masses(sample_weight, len(y))
+        if weight is not None and not weight.all():
+            X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+        seed = as_whole_seed(self.random_state)
+        rows = self._rows(X, y, weight, seed)
+        self.forest_ = make_forest(TREES, seed, self.n_jobs, is_classifier=rows.is_classifier)
+        parts = [rows.hold_out(self.forest_, fitted=True), rows.hold_out("linear")]
+        self.forest_.set_params(n_jobs=None)  # sums of threads depend on who is first
+        self.line_ = rows.fit("linear", np.arange(len(y)))
+        return self._combine(rows, parts)
+
+    def _rows(self, X: Any, y: Any, weight: FloatArray | None, seed: int) -> Any:
+        raise NotImplementedError
+
+    def _combine(self, rows: Any, parts: list[FloatArray]) -> FloatArray:
+        """Store how both models are combined, and return what held-out rows get."""
+        raise NotImplementedError
+
+    def _checked(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan",
+            reset=False,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class ForestAndLine(ClassifierMixin, _ForestWithLine):
+    r"""Extra trees combined with logistic regression: the model "auto" of classes.
 
     .. math:: p = \mathrm{softmax}(a_1 z_1 + a_2 z_2 + b)
 
@@ -68,57 +166,12 @@ class ForestAndLine(ClassifierMixin, BaseEstimator):
         As in scikit-learn.
     """
 
-    def __init__(self, *, random_state: Any = None, n_jobs: int | None = None) -> None:
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    def _rows(self, X: Any, y: Any, weight: FloatArray | None, seed: int) -> LabelledRows:
+        self.classes_, index = classes_of(y)
+        return LabelledRows(X, y, index, self.classes_, weight, seed=seed, n_jobs=self.n_jobs)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ForestAndLine:
-        """Fit both models, and how they are combined.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-        """
-        self.fit_held_out(X, y, sample_weight)
-        return self
-
-    def fit_held_out(self, X: Any, y: Any, sample_weight: Any = None) -> FloatArray:
-        """Fit, and return the held-out probabilities of the rows with weight on the way.
-
-        Parameters
-        ----------
-        X, y, sample_weight : as in `fit`
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan",
-        )
-        weight = as_masses(sample_weight, len(y))
-        if weight is not None and not weight.all():
-            X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
-        classes, index = classes_of(y)
-        seed = as_whole_seed(self.random_state)
-        rows = LabelledRows(X, y, index, classes, weight, seed=seed, n_jobs=self.n_jobs)
-        self.forest_ = make_forest(TREES, seed, self.n_jobs)
-        parts = [rows.hold_out(self.forest_, fitted=True), rows.hold_out("linear")]
-        self.forest_.set_params(n_jobs=None)  # sums of threads depend on who is first
-        self.line_ = rows.fit("linear", np.arange(len(y)))
-        self.slopes_, self.shift_, probabilities = stack(parts, index, weight)
-        self.classes_ = classes
+    def _combine(self, rows: LabelledRows, parts: list[FloatArray]) -> FloatArray:
+        self.slopes_, self.shift_, probabilities = stack(parts, rows.index, rows.weight)
         return probabilities
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -132,15 +185,7 @@ class ForestAndLine(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        check_is_fitted(self)
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan",
-            reset=False,
-        )
+        X = self._checked(X)
         parts = [self.forest_.predict_proba(X), self.line_.predict_proba(X)]
         raw = np.tensordot(self.slopes_, np.stack([as_scores(part) for part in parts]), 1)
         return np.asarray(softmax(raw + self.shift_, axis=1))
@@ -159,11 +204,50 @@ class ForestAndLine(ClassifierMixin, BaseEstimator):
         probabilities = self.predict_proba(X)
         return np.asarray(self.classes_[probabilities.argmax(axis=1)])
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        return tags
+
+class ForestAndPlane(RegressorMixin, _ForestWithLine):
+    r"""Extra trees combined with a ridge regression: the model "auto" of numbers.
+
+    The prediction is a mean of both. The part of the forest makes the absolute errors of held-out
+    rows smallest.
+
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None, default=None
+        Seed for everything random. The same seed gives the same result.
+    n_jobs : int or None, default=None
+        Number of threads. The result does not depend on it.
+
+    Attributes
+    ----------
+    forest_, line_ : estimators
+    share_ : float
+        The part of the forest, from 0 to 1.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    def _rows(self, X: Any, y: Any, weight: FloatArray | None, seed: int) -> NumberedRows:
+        return NumberedRows(X, y, weight, seed=seed, n_jobs=self.n_jobs)
+
+    def _combine(self, rows: NumberedRows, parts: list[FloatArray]) -> FloatArray:
+        self.share_ = blend(*(part[:, 0] for part in parts), rows.y, rows.weight)
+        return self.share_ * parts[0] + (1 - self.share_) * parts[1]
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return the prediction for each row.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        X = self._checked(X)
+        mixed = self.share_ * self.forest_.predict(X) + (1 - self.share_) * self.line_.predict(X)
+        return np.asarray(mixed)
 
 
 class Judged(NamedTuple):
@@ -256,3 +340,114 @@ def forest_beside(rows: LabelledRows, estimator: Any) -> tuple[Any, LabelledRows
         return None
     plain.X = number_columns(rows.X)
     return "auto", plain
+
+
+# -- Numbers ---------------------------------------------------------------------------------------
+
+
+class JudgedNumbers(NamedTuple):
+    """A judgement of numbers, the predictions it comes from, and what training may do without."""
+
+    judgement: TargetJudgement
+    predictions: FloatArray
+    hinders: BoolArray
+    """Rows of large errors without which held-out predictions of the others get better."""
+
+
+def judge_numbers(
+    rows: NumberedRows,
+    estimator: Any,
+    *,
+    cv: Any = None,
+    groups: npt.ArrayLike | None = None,
+    known: Any = None,
+    limit: int = LARGEST_SAMPLE,
+) -> JudgedNumbers:
+    """Judge numbers by a model, in two rounds: of all rows, and without those of large errors.
+
+    Wrong targets spoil the predictions that judge them, so that the second round sees more. The
+    judgement is that of the mean of both. Errors are measured in sizes that a small forest expects
+    of each row.
+    """
+    rows.refuse_texts(estimator)
+    y, mass, name = rows.y, rows.mass, name_of(estimator)
+    if (reason := why_not(y, mass)) is not None:
+        middle = np.full(len(y), float(np.average(y, weights=mass)))
+        silent = cannot_judge(middle, y, mass, f"y {reason}", known=known, model=name)
+        return JudgedNumbers(silent, middle, np.zeros(len(y), dtype=bool))
+    first = rows.hold_out(estimator, cv=cv, groups=groups, limit=limit)[:, 0]
+    found = judge_predictions(first, y, mass)
+    is_far = found.is_far
+    both, better = first, False
+    if is_far.any() and (cv is None or isinstance(cv, int | np.integer) or hasattr(cv, "split")):
+        second = _predict_without(rows, estimator, is_far, cv, groups, limit)
+        gain = np.abs(y - first) - np.abs(y - second)
+        better = is_clearly_positive(gain[~is_far], mass[~is_far])
+        both = 0.5 * (first + second)
+    spread = _usual_sizes(rows, both, mass)
+    judgement = judge_predictions(both, y, mass, spread=spread, known=known, model=name)
+    hinders = judgement.is_far if better else np.zeros(len(y), dtype=bool)
+    return JudgedNumbers(judgement, both, hinders & ~judgement.known_)
+
+
+def is_clearly_positive(gain: FloatArray, mass: FloatArray) -> bool:
+    """Tell whether a mean is above zero by more than its standard error."""
+    mean = float(np.average(gain, weights=mass))
+    error = np.sqrt(np.average((gain - mean) ** 2, weights=mass) / max(float(mass.sum()), 1.0))
+    return bool(mean > error)
+
+
+def _predict_without(
+    rows: NumberedRows,
+    estimator: Any,
+    is_left_out: BoolArray,
+    cv: Any,
+    groups: npt.ArrayLike | None,
+    limit: int,
+) -> FloatArray:
+    """Return held-out predictions by models that have not seen some rows at all."""
+    kept, left_out = np.flatnonzero(~is_left_out), np.flatnonzero(is_left_out)
+    some = rows.take(kept)
+    part = None if groups is None else np.asarray(groups)[kept]
+    predictions = np.empty(len(rows))
+    predictions[kept] = some.hold_out(estimator, cv=cv, groups=part, limit=limit)[:, 0]
+    learned = kept
+    if len(kept) > limit:
+        learned = np.sort(np.random.default_rng(rows.seed).choice(kept, limit, replace=False))
+    model = make_model(estimator, rows.seed, rows.n_jobs, is_classifier=False)
+    predictions[left_out] = rows.score(rows.fit_model(model, learned), left_out)[:, 0]
+    return predictions
+
+
+def _usual_sizes(
+    rows: NumberedRows, predictions: FloatArray, mass: FloatArray
+) -> FloatArray | None:
+    """Return the size of errors that a forest expects of each row; None if it takes none."""
+    plain = numbered(rows)
+    if plain is None or len(rows) < 2 * ROWS_OF_WINDOW:
+        return None
+    floor = floor_of(rows.y, mass)
+    size = np.abs(rows.y - predictions)
+    size = np.minimum(size, FAR_ERROR * 2 * max(float(np.median(size)), floor))
+    added = predictions[:, None]
+    if is_sparse(plain):
+        X: Any = sparse.hstack([plain, sparse.csr_array(added)]).tocsr()
+    else:
+        X = np.column_stack([np.asarray(plain, dtype=np.float64), added])
+    forest = ExtraTreesRegressor(
+        TREES_OF_SPREAD,
+        min_samples_leaf=LEAF_OF_SPREAD,
+        bootstrap=True,
+        random_state=rows.seed,
+        n_jobs=rows.n_jobs,
+    )
+    sizes = NumberedRows(X, size, rows.weight, seed=rows.seed, n_jobs=rows.n_jobs)
+    local = sizes.hold_out(forest, limit=REFEREE_ROWS)[:, 0]
+    return blend_spread(local, mass, floor)
+
+
+def numbered(rows: TableRows) -> Any:
+    """Return rows as numbers that trees take, or None if they cannot be."""
+    if rows.has_numbers:
+        return bound_numbers(rows.X)
+    return number_columns(rows.X) if hasattr(rows.X, "columns") else None
