@@ -1,6 +1,6 @@
 """Estimators in scikit-learn's form, which leave out outliers and wrong labels."""
 
-from sorr.estimators.any_model import TrimmedClassifier
+from sorr.estimators.any_model import TrimmedClassifier, TrimmedRegressor
 from sorr.estimators.base import (
     ConstantModelWarning,
     LinearClassifier,
@@ -39,6 +39,7 @@ __all__ = [
     "TopKLinear",
     "TopKMultilabelClassifier",
     "TrimmedClassifier",
+    "TrimmedRegressor",
     "encode",
     "fit_first",
     "logistic_scores",

@@ -19,7 +19,17 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import gammaln, logsumexp, ndtr, ndtri, softmax, stdtr, stdtrit
+from scipy.special import (
+    gammaln,
+    log_expit,
+    logit,
+    logsumexp,
+    ndtr,
+    ndtri,
+    softmax,
+    stdtr,
+    stdtrit,
+)
 
 from sorr._typing import FloatArray
 from sorr.share.constants import (
@@ -204,7 +214,7 @@ class Explanation:
     def log_honest(self, errors: FloatArray) -> FloatArray:
         """Return the log density of honest errors."""
         width = 0.5 * (self.below + self.above)
-        return self.bell.log_density(self.in_scales(errors)) - np.log(width)
+        return np.asarray(self.bell.log_density(self.in_scales(errors)) - np.log(width))
 
     def log_wrong(self, errors: FloatArray) -> FloatArray:
         """Return the log density of the errors of wrong targets."""
@@ -222,8 +232,26 @@ class Explanation:
         if not self.outliers:
             return np.full(len(errors), -np.inf)
         if log_prior is None:
-            log_prior = np.full(len(errors), np.log(self.share) - np.log1p(-self.share))
+            log_prior = np.full(len(errors), logit(self.share))
         return np.asarray(log_prior + self.log_wrong(errors) - self.log_honest(errors))
+
+    def weigh(
+        self, errors: FloatArray, log_prior: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the probability that each row is honest, and the log density of its error.
+
+        Parameters
+        ----------
+        errors, log_prior : as in `log_odds`
+        """
+        log_honest = self.log_honest(errors)
+        if not self.outliers:
+            return np.ones(len(errors)), log_honest
+        if log_prior is None:
+            log_prior = np.full(len(errors), logit(self.share))
+        log_honest = log_honest + log_expit(-log_prior)
+        total = np.logaddexp(log_honest, self.log_wrong(errors) + log_expit(log_prior))
+        return np.exp(log_honest - total), np.asarray(total)
 
     def beyond(self, errors: FloatArray) -> FloatArray:
         """Return the probability that an honest error is at least as large, on either side."""
@@ -341,12 +369,6 @@ def as_prior(share: float) -> float:
     return min(max(share, SMALLEST_PRIOR), LARGEST_PRIOR)
 
 
-def weigh(log_honest: FloatArray, log_wrong: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the probability that each row is honest, and the log density of both together."""
-    total = np.logaddexp(log_honest, log_wrong)
-    return np.exp(log_honest - total), np.asarray(total)
-
-
 # -- One series of errors --------------------------------------------------------------------------
 
 
@@ -427,11 +449,7 @@ def _settle(start: Explanation, errors: FloatArray, mass: FloatArray, steps: int
     now, last = start, -np.inf
     trust = min(1.0, BELIEVED_ROWS / float(mass.sum()))
     for _ in range(steps):
-        honest, log_density = np.ones(len(errors)), now.log_honest(errors)
-        if now.outliers:
-            honest, log_density = weigh(
-                log_density + np.log1p(-now.share), now.log_wrong(errors) + np.log(now.share)
-            )
+        honest, log_density = now.weigh(errors, None)
         value = float(mass @ log_density)
         if abs(value - last) < EM_TOLERANCE * float(mass.sum()):
             break

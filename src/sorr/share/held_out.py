@@ -649,7 +649,7 @@ class NumberedRows(TableRows):
 
     def combine(self, parts: list[FloatArray]) -> FloatArray:
         """Return the best combination of held-out predictions."""
-        share = blend(*(part[:, 0] for part in parts), self.y, self.weight)
+        share = blend(parts[0][:, 0], parts[1][:, 0], self.y, self.weight)
         return share * parts[0] + (1 - share) * parts[1]
 
     def constant(self, train: IntArray) -> FloatArray | None:

@@ -13,8 +13,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
-from scipy.special import expit, log_expit, logit
+from scipy.special import expit, logit
 
 from sorr._typing import BoolArray, FloatArray, IntArray
 from sorr.objectives import RankedRangeObjective
@@ -32,6 +31,7 @@ from sorr.share.constants import (
     STARTS,
     WIDEST,
 )
+from sorr.share.equal_rows import is_sparse
 from sorr.share.errors import (
     NORMAL,
     Bell,
@@ -41,7 +41,6 @@ from sorr.share.errors import (
     explain,
     explain_honest,
     floor_of,
-    weigh,
     weighted_median,
 )
 from sorr.share.linear import centre_and_spread
@@ -130,13 +129,13 @@ class Units(NamedTuple):
     @classmethod
     def of(cls, X: Any, intercept: bool) -> Units:
         """Return those of some rows: medians, and spreads that outliers hardly change."""
-        dense = X.toarray() if sparse.issparse(X) else X
+        dense: Any = X.toarray() if is_sparse(X) else X
         centre, unit = centre_and_spread(dense.astype(np.float64, copy=False))
         return cls(centre if intercept else np.zeros(len(centre)), unit, intercept)
 
     def apply(self, X: Any) -> FloatArray:
         """Return rows in these units, with a column of ones for the intercept."""
-        dense = X.toarray() if sparse.issparse(X) else X
+        dense: Any = X.toarray() if is_sparse(X) else X
         A = np.ones((dense.shape[0], len(self.centre) + self.intercept))
         A[:, : len(self.centre)] = (dense - self.centre) / self.unit
         return A
@@ -270,7 +269,7 @@ def _robust_sizes(Z: FloatArray, scatter: FloatArray) -> FloatArray:
     spread = np.median(np.abs(off), axis=0)
     rough = off.std(axis=0)
     spread = np.where(spread > 1e-9 * rough, spread, rough)
-    return np.linalg.norm(off / np.where(spread > 0, spread, 1.0), axis=1)
+    return np.asarray(np.linalg.norm(off / np.where(spread > 0, spread, 1.0), axis=1))
 
 
 def _random_starts(rows: Rows, kept: float, rng: np.random.Generator) -> list[FloatArray]:
@@ -378,7 +377,7 @@ def _of_size(distance: FloatArray, columns: FloatArray, chosen: tuple[int, ...])
         distance if i == 0 else columns[:, i - 1] if i <= d else np.abs(columns[:, i - 1 - d])
         for i in chosen
     ]
-    return np.clip(np.column_stack(parts), -CLIPPED_COLUMN, CLIPPED_COLUMN)
+    return np.asarray(np.clip(np.column_stack(parts), -CLIPPED_COLUMN, CLIPPED_COLUMN))
 
 
 def settle(
@@ -415,15 +414,10 @@ def settle(
         leverage = rows.leverage(fit.gram)
         place = np.log(np.maximum(leverage * fit.total, 1e-12))
         fit = fit._replace(places=np.array([place.mean(), max(float(place.std()), 1e-9)]))
-        log_prior, spread, distance = place_rows(fit, columns, leverage)
-        spread = spread * fitted_spread(leverage, fit.honest)
+        log_prior, sizes, distance = place_rows(fit, columns, leverage)
+        spread = sizes * fitted_spread(leverage, fit.honest)
         off = (rows.y - rows.A @ fit.theta) / spread
-        honest, log_density = np.ones(n), fit.errors.log_honest(off)
-        if fit.errors.outliers:
-            honest, log_density = weigh(
-                log_density + log_expit(-log_prior),
-                fit.errors.log_wrong(off) + log_expit(log_prior),
-            )
+        honest, log_density = fit.errors.weigh(off, log_prior)
         value = float(rows.mass @ (log_density - np.log(spread)))
         errors = fit.errors.improve(
             off, rows.mass * honest, rows.mass * (1 - honest), fit_centre=not rows.intercept
@@ -435,10 +429,9 @@ def settle(
         slopes = fit.slopes
         if shape.sizes:
             slopes = _new_slopes(fit, distance, columns, rows.mass * honest, bell, off)
-        sides = 1.0
         if fit.errors.is_skewed:
-            sides = np.where(off < 0, fit.errors.below, fit.errors.above) / fit.errors.above
-        weight = rows.mass * np.where(honest > 0.5, honest, 0.0) * bell / (spread * sides) ** 2
+            sizes = sizes * np.where(off < 0, fit.errors.below, fit.errors.above)
+        weight = rows.mass * np.where(honest > 0.5, honest, 0.0) * bell / sizes**2
         theta, gram = rows.solve(weight)
         moved = float(np.abs(theta - fit.theta).max())
         fit = fit._replace(

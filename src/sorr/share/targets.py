@@ -99,7 +99,7 @@ class TargetJudgement(Verdict):
     @property
     def doubt(self) -> FloatArray:
         """How far each row is in doubt, from 0 to 1: no right target may have such an error."""
-        return np.clip(1 - self.mass_.sum() * self.chance_, 0.0, 1.0)
+        return np.asarray(np.clip(1 - self.mass_.sum() * self.chance_, 0.0, 1.0))
 
     @property
     def is_in_doubt(self) -> BoolArray:

@@ -231,7 +231,7 @@ class ForestAndPlane(RegressorMixin, _ForestWithLine):
         return NumberedRows(X, y, weight, seed=seed, n_jobs=self.n_jobs)
 
     def _combine(self, rows: NumberedRows, parts: list[FloatArray]) -> FloatArray:
-        self.share_ = blend(*(part[:, 0] for part in parts), rows.y, rows.weight)
+        self.share_ = blend(parts[0][:, 0], parts[1][:, 0], rows.y, rows.weight)
         return self.share_ * parts[0] + (1 - self.share_) * parts[1]
 
     def predict(self, X: Any) -> FloatArray:
