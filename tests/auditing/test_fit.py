@@ -74,14 +74,25 @@ def test_a_number_is_one_of_all_rows_and_a_share_one_of_each_class():
     np.testing.assert_array_equal(share.counts, np.floor(0.1 * np.bincount(share.class_of_row)))
     np.testing.assert_array_equal(share.losses, share.model.losses_)
     assert share.judgement is not None  # for the probabilities
-    assert fit_rows(rows(line(), "price"), m=0.05).counts.tolist() == [10]
+    assert fit_rows(rows(line(), "price"), model="linear", m=0.05).counts.tolist() == [10]
 
 
-def test_numbers_have_a_linear_model_and_no_judgement():
-    for model in ("auto", "linear"):
-        fitted = fit_rows(rows(line(), "price"), model=model, m=6)
-        assert (fitted.name, fitted.judgement, fitted.held_out) == ("linear", None, None)
-        assert fitted.dropped.sum() == 6
+@pytest.mark.parametrize("model", ["auto", "forest", "linear", "boosting"])
+def test_numbers_are_judged_by_every_model(model):
+    fitted = fit_rows(rows(line(), "price"), model=model)
+    assert fitted.name == model
+    assert fitted.classes == []
+    assert fitted.dropped[:6].all()
+    assert fitted.dropped.sum() <= 9  # trees miss the ends of a line
+    np.testing.assert_array_equal(fitted.dropped, fitted.judgement.flagged_)
+    np.testing.assert_array_equal(fitted.held_out, fitted.judgement.suggested_)
+
+
+def test_with_a_number_of_rows_a_linear_model_of_numbers_drops_the_largest_losses():
+    fitted = fit_rows(rows(line(), "price"), model="linear", m=9)
+    assert fitted.dropped.sum() == 9
+    assert fitted.losses[fitted.dropped].min() >= fitted.losses[~fitted.dropped].max()
+    assert fitted.judgement.flagged_.sum() == 6
 
 
 @pytest.mark.parametrize(
@@ -91,7 +102,7 @@ def test_numbers_have_a_linear_model_and_no_judgement():
         ("y", {"m": 8, "model": "forest"}, "needed model='linear', or no m$"),
         ("y", {"model": "forrest"}, "model='forrest' is not known; did you mean 'forest'"),
         ("y", {"model": None}, "model is not known; needed one of 'auto', 'forest'"),
-        ("age", {"model": "boosting"}, "model='boosting' needs classes, but the target 'age' hol"),
+        ("age", {"m": 5}, "m=5 needs a linear model, but the model is model='auto', which drops"),
     ],
 )
 def test_a_model_that_does_not_suit_is_refused_with_the_way_out(target, options, message):

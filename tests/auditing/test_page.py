@@ -86,7 +86,7 @@ def grove():
 
 @pytest.fixture(scope="module")
 def prices():
-    return quickly(audit_table, table(line()), "price", m=0.05)
+    return quickly(audit_table, table(line()), "price", model="linear", m=0.05)
 
 
 @pytest.fixture(scope="module")
@@ -400,16 +400,19 @@ def test_a_regression_is_told_in_its_own_words(prices):
     both = sections.learned(prices)
     assert both.matrices == both.confused == []
     assert [it.name for it in both.sizes][-1] == "all rows"
-    assert sections.listing(prices).rows[0].probability is None
-    assert "No probability is shown" in text
+    assert "The probability that a target is wrong compares its error with those of" in text
 
 
 def test_an_estimate_for_a_regression_has_a_line_of_its_own():
-    report = quickly(audit_table, table(line(n=200, off=12)), "price")
+    report = quickly(audit_table, table(line(n=200, off=12)), "price", model="forest")
     (part,) = sections.estimates(report).parts
-    low, high = report.fitted.share.interval_
+    low, high = report.fitted.judgement.share_interval_
     assert part.interval == f"{percent(low)} to {percent(high)}"
-    assert "The number of wrong numbers was estimated" in page(report)
+    text = page(report)
+    assert "Each target is judged by its error, by models that have not seen its row." in text
+    assert "How the model errs" in text
+    assert f"{report.n_dropped} of 200 targets are probably wrong" in text
+    assert report.fitted.dropped[:12].all()
 
 
 def test_estimates_are_those_of_the_judge_and_need_evidence(robots):

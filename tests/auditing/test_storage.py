@@ -153,9 +153,9 @@ def test_a_regression_too_predicts_the_same(loss, data):
     assert loaded[-1].loss == loss
 
 
-def named(name, seed=0):
+def named(name, seed=0, *, is_classifier=True):
     """Return a model of that name, with few trees."""
-    model = make_model(name, seed)
+    model = make_model(name, seed, is_classifier=is_classifier)
     if name == "boosting":
         return model.set_params(max_iter=8)
     return model.set_params(n_estimators=20) if name == "forest" else model
@@ -191,6 +191,18 @@ def test_trees_of_several_classes_predict_the_same(name):
     loaded = read_model(dump_model(fitted))
     assert loaded.predict_proba(X).tobytes() == fitted.predict_proba(X).tobytes()
     assert loaded.classes_.tolist() == ["no", "perhaps", "yes"]
+
+
+@pytest.mark.parametrize("name", ["auto", "forest", "boosting"])
+def test_trees_of_numbers_predict_the_same(name, data):
+    X, _ = data
+    y = X[:, 0].astype(float) ** 2 - 3
+    fitted = pipeline(named(name, is_classifier=False)).fit(X, y)
+    content = dump_model(fitted)
+    loaded = read_model(content)
+    assert loaded.predict(X).tobytes() == fitted.predict(X).tobytes()
+    assert type(loaded[-1]) is type(fitted[-1])
+    assert dump_model(fitted) == content
 
 
 def test_the_model_that_was_saved_keeps_its_trees(trees, kept_trees, data):

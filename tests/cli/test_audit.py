@@ -191,13 +191,12 @@ def test_a_place_that_is_no_folder_is_refused_before_anything_is_computed(asked,
         (["people.csv", "--target", "income", "--model", "tree"], "'tree' is not one of"),
         (
             ["people.csv", "--target", "income", "--ignore", "name", "--m", "0.05"],
-            "--m 0.05 needs a linear model, but the model is --model 'auto', which drops the "
-            "labels that look wrong; needed --model 'linear', or no --m",
+            "--m 0.05 needs a linear model, but the model is --model 'auto', which drops what "
+            "looks wrong; needed --model 'linear', or no --m",
         ),
         (
-            ["people.csv", "--target", "age", "--ignore", "name", "--model", "forest"],
-            "--model 'forest' needs classes, but the target 'age' holds numbers; needed --model "
-            "'linear', or --task 'classification' if these numbers are classes",
+            ["people.csv", "--target", "age", "--ignore", "name", "--model", "forest", "--m", "5"],
+            "--m 5 needs a linear model, but the model is --model 'forest'",
         ),
         (["people.csv", "--target", "income", "--id", "nam"], "did you mean 'name'"),
         (["people.csv", "--target", "income", "--group", "jbo"], "did you mean 'job'"),

@@ -79,7 +79,7 @@ def test_a_forest_is_told_by_rows_that_it_has_not_seen(table, out):
 
 
 def test_numbers_are_told_by_their_mean_absolute_error(table, out):
-    done = run("fit", table, "--target", "age", "--id", "name", "--m", 0.05, "--out", out)
+    done = run("fit", table, "--target", "age", "--id", "name", "--out", out)
     assert done.exit_code == 0, done.stderr
     assert "(regression)." in done.stdout
     assert "The mean absolute error on the rows that were kept is " in done.stdout

@@ -62,8 +62,8 @@ def audit_rows(
 ) -> AuditReport:
     """Judge every row and fit; a linear fit is repeated with other numbers and on other rows."""
     tell = _teller(progress)
-    tell(0.0)(0.0, "the labels")
-    is_short = model != "linear" and rows.task != "regression"
+    tell(0.0)(0.0, "the targets" if rows.task == "regression" else "the labels")
+    is_short = model != "linear"
     fitting = tell(0.0, 1.0 if is_short else 0.3)
     fitted = fit_rows(
         rows,

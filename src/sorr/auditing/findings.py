@@ -13,7 +13,7 @@ from sorr._typing import FloatArray
 from sorr.auditing.fit import Fitted
 from sorr.auditing.preparation import MISSING
 from sorr.auditing.table import format_probability, quote_bare
-from sorr.share import Judgement
+from sorr.share import Judgement, TargetJudgement
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MAX_P_VALUE = 0.01  # that groups differ by chance, for a warning
 _MIN_RATIO = 2.0  # of the dropped share of a group to that of all others, for a warning
 _MIN_DROPPED = 5  # rows of a group, for a warning
-_EXACT = 1e-6  # of the range of a target: smaller residuals count as zero
+_EXACT = 1e6  # typical errors: with larger ones, most rows fit exactly
 _MAX_COLUMNS = 3  # in a reason
 _EXPLAINED = 0.8  # of the evidence against a label, after which a reason names no more columns
 _USUAL = (0.1, 0.9)  # quantiles between which a number is usual
@@ -38,41 +38,28 @@ class Ranking:
     rank : ndarray of shape (n_rows,)
         1 for the most suspect row. Dropped rows come before kept ones.
     tier : ndarray of int of shape (n_rows,)
-        The tier of each label. Of numbers all are 0.
+        The tier of each row.
     probability : ndarray of shape (n_rows,)
-        The probability that the label is wrong, or the number an outlier. NaN where there is none.
-    far : ndarray of bool of shape (n_rows,)
-        Whether the row is far from all others and contradicts them. Of numbers only.
+        The probability that the label or the number is wrong.
     """
 
     rank: npt.NDArray[np.int64] = field(repr=False)
     tier: npt.NDArray[np.int8] = field(repr=False)
     probability: FloatArray = field(repr=False)
-    far: npt.NDArray[np.bool_] = field(repr=False)
 
 
 def rank_rows(fitted: Fitted) -> Ranking:
-    """Return how suspect each row is.
+    """Return how suspect each row is, by the judgement.
 
-    Labels are ranked by the judgement, numbers by the estimate of the share of outliers. If the
-    number of rows to drop was given, the dropped ones are ranked by their losses.
+    If the number of rows to drop was given, the dropped ones are ranked by their losses.
     """
-    n, judgement, share = len(fitted.rows), fitted.judgement, fitted.share
-    tier, probability = np.zeros(n, dtype=np.int8), np.full(n, np.nan)
-    far = np.zeros(n, dtype=bool)
-    score: FloatArray
-    if judgement is not None:
-        tier, probability = judgement.tier_, judgement.wrong_
-        score = -np.argsort(judgement.order_).astype(np.float64)
-    elif share is not None:
-        probability, far, score = share.probability_, share.leverage_, share.score_
-    else:
-        score = fitted.losses
+    n, judgement = len(fitted.rows), fitted.judgement
+    score = -np.argsort(judgement.order_).astype(np.float64)
     of_dropped = np.where(fitted.dropped, fitted.losses, 0.0) if fitted.m != "auto" else np.zeros(n)
     order = np.lexsort([-score, -of_dropped, ~fitted.dropped])
     rank = np.empty(n, dtype=np.int64)
     rank[order] = np.arange(1, n + 1)
-    return Ranking(rank, tier, np.asarray(probability), far)
+    return Ranking(rank, judgement.tier_, judgement.wrong_)
 
 
 class Suggestions(NamedTuple):
@@ -80,7 +67,7 @@ class Suggestions(NamedTuple):
 
     labels: npt.NDArray[Any]
     sure: FloatArray
-    """Its probability. For numbers, the deviation in typical errors, or infinity."""
+    """Its probability. For numbers, the error in typical ones."""
     own: FloatArray
     """The probability of the given label. NaN for numbers."""
 
@@ -90,23 +77,14 @@ def suggestions(fitted: Fitted, rows: npt.NDArray[np.intp]) -> Suggestions:
     nothing = np.full(len(rows), np.nan)
     if len(rows) == 0:
         return Suggestions(fitted.rows.y[rows], nothing, nothing)
-    if (judgement := fitted.judgement) is not None:
+    judgement = fitted.judgement
+    if isinstance(judgement, Judgement):
         return Suggestions(
             judgement.suggested_[rows],
             judgement.suggested_probability_[rows],
             judgement.given_probability_[rows],
         )
-    predicted, scale = fitted.model.predict(fitted.X[rows]), typical_error(fitted)
-    off = np.abs(predicted - fitted.rows.y[rows])
-    return Suggestions(predicted, off / scale if scale else np.full(len(rows), np.inf), nothing)
-
-
-def typical_error(fitted: Fitted) -> float:
-    """Return a robust standard deviation of the residuals, or zero if most rows fit exactly."""
-    y = fitted.rows.y
-    residuals = np.abs(y - fitted.prediction)[~fitted.dropped]
-    middle = 1.4826 * float(np.median(residuals))
-    return middle if middle > _EXACT * float(np.ptp(y)) else 0.0
+    return Suggestions(judgement.suggested_[rows], np.abs(judgement.error_[rows]), nothing)
 
 
 class Stratum(NamedTuple):
@@ -201,13 +179,8 @@ def _directions(
     return np.asarray(coef[to] - coef[fitted.class_of_row[rows]])
 
 
-def reasons(
-    fitted: Fitted,
-    rows: npt.NDArray[np.intp],
-    found: Suggestions,
-    far: npt.NDArray[np.bool_],
-) -> list[str]:
-    """Return a sentence for each row. `far` marks rows that are far from all others."""
+def reasons(fitted: Fitted, rows: npt.NDArray[np.intp], found: Suggestions) -> list[str]:
+    """Return a sentence for each row."""
     given = fitted.rows.y[rows]
     towards = found.labels if fitted.classes else np.sign(found.labels - given)
     names, amounts = contributions(fitted, rows, towards)
@@ -215,7 +188,8 @@ def reasons(
     sentences = []
     for i in range(len(rows)):
         named = _listed([phrases.of(names[j], i) for j in _strongest(amounts[i])]) * bool(agrees[i])
-        if (judgement := fitted.judgement) is None:
+        judgement = fitted.judgement
+        if isinstance(judgement, TargetJudgement):
             sentence = _explain_number(given[i], found.labels[i], found.sure[i], named)
         else:
             label, other = quote_bare(given[i]), quote_bare(found.labels[i])
@@ -227,7 +201,7 @@ def reasons(
                 sentence = f"A linear model prefers {other} because of {named}. {sentence}."
             else:
                 sentence = f"{sentence}; no single column explains it."
-        sentences.append("This row is far from all others. " * bool(far[i]) + sentence)
+        sentences.append(sentence)
     return sentences
 
 
@@ -250,7 +224,9 @@ def _names(judgement: Judgement) -> str:
 
 def _explain_number(given: float, suggested: float, sure: float, named: str) -> str:
     side = "high" if given > suggested else "low"
-    size = f"{sure:.1f} typical errors too {side}" if np.isfinite(sure) else "most rows fit exactly"
+    size = f"{sure:.1f} typical errors too {side}"
+    if sure > _EXACT:
+        size = f"too {side}; most rows fit exactly"
     opening = f"Given {given:.4g}, expected {suggested:.4g} ({size})"
     return f"{opening}{', because of ' * bool(named)}{named}."
 

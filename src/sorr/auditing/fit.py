@@ -1,4 +1,4 @@
-"""The fit to a table: prepare raw columns, judge the labels, and fit without those flagged."""
+"""The fit to a table: prepare raw columns, judge the targets, and fit without those flagged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sorr._checks import suggest
 from sorr._typing import BoolArray, FloatArray, IntArray, Report
 from sorr.auditing.preparation import RawColumns, Source, prepared_by, sources
 from sorr.auditing.rows import Roles, Rows, Task, labelled_rows
-from sorr.auditing.table import Argument, Table, TableError, quote
+from sorr.auditing.table import Argument, Table, TableError
 from sorr.estimators import RankedRangeClassifier, RankedRangeRegressor
 from sorr.ranked import kth_largest
 from sorr.share import (
@@ -26,7 +26,10 @@ from sorr.share import (
     MODELS,
     Judgement,
     LabelledRows,
+    NumberedRows,
+    TargetJudgement,
     droppable,
+    judge_numbers,
     judge_rows,
     make_model,
 )
@@ -49,15 +52,15 @@ class Fitted:
     X : ndarray or sparse matrix of shape (n_rows, n_columns)
         The columns as the last step sees them.
     name : {"auto", "forest", "linear", "boosting"}
-        The kind of model. Numbers have a linear one.
+        The kind of model.
     m : float, int or "auto"
         How many rows to drop, as given.
     dropped : ndarray of bool of shape (n_rows,)
         Which rows the model has not learned from.
-    judgement : Judgement or None
-        What held-out probabilities say about each label. None for regression.
-    held_out : ndarray of shape (n_rows,) or None
-        The class that models which have not seen a row predict for it. None for regression.
+    judgement : Judgement or TargetJudgement
+        What models that have not seen a row say about its label or number.
+    held_out : ndarray of shape (n_rows,)
+        What such models predict for each row.
     notes : tuple of str
         The warnings of the fit.
     """
@@ -68,19 +71,14 @@ class Fitted:
     name: str
     m: Drop
     dropped: BoolArray = field(repr=False)
-    judgement: Judgement | None
-    held_out: npt.NDArray[Any] | None = field(repr=False)
+    judgement: Judgement | TargetJudgement
+    held_out: npt.NDArray[Any] = field(repr=False)
     notes: tuple[str, ...]
 
     @property
     def model(self) -> Any:
         """The fitted estimator."""
         return self.pipeline[-1]
-
-    @property
-    def share(self) -> Any:
-        """The estimate of how many numbers are wrong, if there is one."""
-        return getattr(self.model, "share_", None)
 
     @property
     def is_linear(self) -> bool:
@@ -90,7 +88,7 @@ class Fitted:
     @property
     def is_ranked(self) -> bool:
         """Whether the dropped rows are those with the largest losses, and not those flagged."""
-        return self.judgement is None or self.m != "auto"
+        return self.m != "auto"
 
     @cached_property
     def line(self) -> Any:
@@ -119,14 +117,14 @@ class Fitted:
     @cached_property
     def classes(self) -> list[Any]:
         """The classes. Empty for regression."""
-        return [] if self.judgement is None else self.judgement.classes_.tolist()
+        return self.judgement.classes_.tolist() if isinstance(self.judgement, Judgement) else []
 
     @cached_property
     def class_of_row(self) -> IntArray:
         """The index of the class of each row. Zero for regression."""
-        if self.judgement is None:
-            return np.zeros(len(self.rows), dtype=np.intp)
-        return self.judgement.index_
+        if isinstance(self.judgement, Judgement):
+            return self.judgement.index_
+        return np.zeros(len(self.rows), dtype=np.intp)
 
     @property
     def is_pooled(self) -> bool:
@@ -146,7 +144,7 @@ class Fitted:
     @cached_property
     def prediction(self) -> npt.NDArray[Any]:
         """The prediction for each row: of a linear model, or of models that have not seen it."""
-        if self.is_linear or self.held_out is None:
+        if self.is_linear:
             return np.asarray(self.model.predict(self.X))
         return self.held_out
 
@@ -208,25 +206,20 @@ def fit_rows(
 ) -> Fitted:
     """Fit a model to rows, without those that look wrong."""
     m = as_drop(m)
-    name = check_model(rows, model, m)
+    name = check_model(model, m)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         columns = RawColumns().fit(rows.frame)
         raw = columns.transform(rows.frame)
         prepare = prepared_by(columns, is_dense=name == "boosting")
         X = prepare.fit_transform(raw)
-        if rows.task == "regression":
-            last = fit_linear(X, rows.y, rows.task, m, seed, jobs)
-            counts = np.rint(last.m_).astype(np.int64)
-            dropped = largest(last.losses_, np.zeros(len(rows), dtype=np.intp), counts)
-            found = _Found(last, dropped, None, None)
-        else:
-            # Threads of boosting that share busy cores wait for each other most of the time.
-            threads = _get_threadpool_controller().limit(
-                limits=effective_n_jobs(jobs), user_api="openmp"
-            )
-            with threads:
-                found = _fit_classes(X, rows.y, name, m, seed, jobs, progress)
+        # Threads of boosting that share busy cores wait for each other most of the time.
+        threads = _get_threadpool_controller().limit(
+            limits=effective_n_jobs(jobs), user_api="openmp"
+        )
+        fit = _fit_numbers if rows.task == "regression" else _fit_classes
+        with threads:
+            found = fit(X, rows.y, name, m, seed, jobs, progress)
     steps = [("columns", columns), ("prepare", prepare), ("model", found.model)]
     notes = tuple(dict.fromkeys(str(warning.message) for warning in caught))
     return Fitted(
@@ -239,8 +232,8 @@ class _Found(NamedTuple):
 
     model: Any
     dropped: BoolArray
-    judgement: Judgement | None
-    held_out: npt.NDArray[Any] | None
+    judgement: Judgement | TargetJudgement
+    held_out: npt.NDArray[Any]
 
 
 def _fit_classes(
@@ -279,6 +272,40 @@ def _fit_classes(
         if name != "boosting":
             kept = take_rows(index, kept, _MAX_TREE_ROWS, seed)
         model = rows.fit_model(make_model(name, seed, jobs), kept)
+    return _Found(model, dropped, judgement, held_out)
+
+
+def _fit_numbers(
+    X: Any,
+    y: npt.NDArray[Any],
+    name: str,
+    m: Drop,
+    seed: int,
+    jobs: int,
+    progress: Report | None,
+) -> _Found:
+    """Judge numbers by a model of that name, and fit it without the rows that are flagged.
+
+    A linear model is one that resists outliers. With a number of rows, it drops those with the
+    largest losses.
+    """
+    if name == "linear":
+        model = fit_linear(X, y, "regression", "auto", seed, jobs)
+        judgement, dropped = model.judgement_, model.outlier_mask_
+        if m != "auto":
+            model = fit_linear(X, y, "regression", m, seed, jobs)
+            counts = np.rint(model.m_).astype(np.int64)
+            dropped = largest(model.losses_, np.zeros(len(y), dtype=np.intp), counts)
+        return _Found(model, dropped, judgement, judgement.suggested_)
+    rows = NumberedRows(X, y, None, seed=seed, n_jobs=jobs, report=_in_halves(progress))
+    judgement, held_out, _ = judge_numbers(rows, name)
+    dropped = judgement.flagged_
+    if progress is not None:
+        progress(0.9, 1.0, "the model without the flagged rows")
+    kept = np.flatnonzero(~dropped)
+    if name != "boosting":
+        kept = take_rows(np.zeros(len(y), dtype=np.intp), kept, _MAX_TREE_ROWS, seed)
+    model = rows.fit_model(make_model(name, seed, jobs, is_classifier=False), kept)
     return _Found(model, dropped, judgement, held_out)
 
 
@@ -328,27 +355,16 @@ def as_drop(m: Any) -> Drop:
     return int(m) if isinstance(m, Integral) else float(m)
 
 
-def check_model(rows: Rows, model: Any, m: Drop) -> str:
-    """Return the name of the model, or refuse one that does not suit the target or `m`."""
+def check_model(model: Any, m: Drop) -> str:
+    """Return the name of the model, or refuse one that is not known or does not suit `m`."""
     if not isinstance(model, str) or model not in MODELS:
         raise TableError(Argument("model", model), f" is not known; {suggest(model, MODELS)}")
-    if rows.task == "regression":
-        if model not in ("auto", "linear"):
-            raise TableError(
-                Argument("model", model),
-                f" needs classes, but the target {quote(rows.roles.target)} holds numbers; needed ",
-                Argument("model", "linear"),
-                ", or ",
-                Argument("task", "classification"),
-                " if these numbers are classes",
-            )
-        return "linear"
     if m != "auto" and model != "linear":
         raise TableError(
             Argument("m", m),
             " needs a linear model, but the model is ",
             Argument("model", model),
-            ", which drops the labels that look wrong; needed ",
+            ", which drops what looks wrong; needed ",
             Argument("model", "linear"),
             ", or no ",
             Argument("m"),

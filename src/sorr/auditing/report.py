@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 
 from sorr import __version__
 from sorr._csv import to_csv
+from sorr._typing import FloatArray
 from sorr.auditing.findings import (
     Ranking,
     Stratum,
@@ -115,8 +116,8 @@ class AuditReport:
         Returns
         -------
         DataFrame
-            Columns: row (from 0), line (in the file), id, given, suggested, tier (of labels),
-            probability (that the label is wrong), dropped, loss and dropped_share (of a linear
+            Columns: row (from 0), line (in the file), id, given, suggested, tier, probability
+            (that the label or number is wrong), dropped, loss and dropped_share (of a linear
             model; the share of fits to halves of the rows), reason.
         """
         import pandas as pd
@@ -130,12 +131,12 @@ class AuditReport:
             "id": nothing if rows.ids is None else rows.ids[chosen],
             "given": rows.y[chosen],
             "suggested": found.labels,
-            "tier": ranking.tier[chosen] if self.fitted.classes else nothing,
+            "tier": ranking.tier[chosen],
             "probability": ranking.probability[chosen],
             "dropped": self.fitted.dropped[chosen],
             "loss": nothing if linear is None else self.fitted.losses[chosen],
             "dropped_share": nothing if linear is None else linear.resamples.dropped[chosen],
-            "reason": reasons(self.fitted, chosen, found, ranking.far[chosen]),
+            "reason": reasons(self.fitted, chosen, found),
         }
         return pd.DataFrame(columns)
 
@@ -193,21 +194,18 @@ class AuditReport:
         """The result in one line."""
         dropped, total = self.n_dropped, len(self.rows)
         judgement = self.fitted.judgement
-        if judgement is None:
-            if not dropped:
-                return "No number looks wrong"
-            return f"{dropped:,} of {total:,} numbers look{'s' * (dropped == 1)} wrong"
+        noun = judgement.noun
         if self.fitted.m != "auto":
             return f"{dropped:,} of {total:,} rows were dropped, as asked"
         flagged = int(judgement.flagged_.sum())
         if flagged:
             verb = "is" if flagged == 1 else "are"
-            return f"{flagged:,} of {total:,} labels {verb} probably wrong"
+            return f"{flagged:,} of {total:,} {noun}s {verb} probably wrong"
         if not judgement.can_judge:
-            return "The labels cannot be judged"
-        opening = "No sign of labels wrong at random"
+            return f"The {noun}s cannot be judged"
+        opening = f"No sign of {noun}s wrong at random"
         if judgement.has_evidence:
-            opening = "Some labels are wrong, but no row stands out"
+            opening = f"Some {noun}s are wrong, but no row stands out"
         elif judgement.models_[0][1] > 0 and len(judgement.models_) > 1:
             opening = "No verdict, because two models disagree"
         look = int((judgement.tier_ == Tier.WORTH_A_LOOK).sum())
@@ -215,9 +213,7 @@ class AuditReport:
 
     @property
     def sentence(self) -> str:
-        """The verdict on the labels in words, or the estimate of how many numbers are wrong."""
-        if self.fitted.judgement is None:
-            return "" if self.fitted.share is None else str(self.fitted.share.sentence)
+        """The verdict in words."""
         text = self.fitted.judgement.sentence
         return text.replace(", and pass what you find as known.", ".")  # an audit takes no such
 
@@ -248,8 +244,7 @@ class AuditReport:
         if self.linear is not None:
             sweep = self.linear.sweep
             return sweep.points[0].kept_error, sweep.points[sweep.chosen].kept_error
-        kept = ~self.fitted.dropped
-        return float((self.fitted.prediction != self.rows.y)[kept].mean()), None
+        return float(self._misses[~self.fitted.dropped].mean()), None
 
     @property
     def errors_on_all(self) -> tuple[float, float | None]:
@@ -257,7 +252,13 @@ class AuditReport:
         if self.linear is not None:
             sweep = self.linear.sweep
             return sweep.points[0].error, sweep.points[sweep.chosen].error
-        return float((self.fitted.prediction != self.rows.y).mean()), None
+        return float(self._misses.mean()), None
+
+    @property
+    def _misses(self) -> FloatArray:
+        """The error of the prediction of each row: zero or one, or how far off a number is."""
+        predicted, given = self.fitted.prediction, self.rows.y
+        return np.asarray(predicted != given if self.fitted.classes else np.abs(predicted - given))
 
     def confusion(self, model: Any = None) -> npt.NDArray[np.int64]:
         """Return a confusion matrix.
@@ -287,12 +288,10 @@ class AuditReport:
             "columns": len(self.rows.frame.columns),
             "model": self.fitted.name,
             "headline": self.headline,
-            "verdict": None if judgement is None else judgement.verdict_,
-            "evidence": None if judgement is None else _finite(judgement.evidence_),
+            "verdict": judgement.verdict_,
+            "evidence": _finite(judgement.evidence_),
             "sentence": self.sentence,
-            "tiers": {}
-            if judgement is None
-            else {str(int(tier)): int((tiers == tier).sum()) for tier in sorted(Tier)[:0:-1]},
+            "tiers": {str(int(tier)): int((tiers == tier).sum()) for tier in sorted(Tier)[:0:-1]},
             "suspects": self.n_dropped,
             "share": self.n_dropped / len(self.rows),
             "choice": self.choice,

@@ -24,12 +24,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import Pipeline
-from sklearn.tree import ExtraTreeClassifier
+from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
 from sklearn.tree._tree import Tree
 
 from sorr import __version__
@@ -54,16 +59,21 @@ def _name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-_TREES = (ExtraTreesClassifier, HistGradientBoostingClassifier)
+_FORESTS = (ExtraTreesClassifier, ExtraTreesRegressor)
+_TREES = (*_FORESTS, HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 _ESTIMATORS: tuple[type, ...] = (
     RankedRangeClassifier,
     RankedRangeRegressor,
-    *(type(make_model(name, 0)) for name in ("auto", "forest", "boosting")),
+    *(
+        type(make_model(name, 0, is_classifier=is_classifier))
+        for name in ("auto", "forest", "boosting")
+        for is_classifier in (True, False)
+    ),
 )
 _FITTED = (
     *("coef_", "intercept_", "classes_", "_loss", "_levels"),
     *("n_features_in_", "feature_names_in_"),
-    *("forest_", "line_", "slopes_", "shift_"),
+    *("forest_", "line_", "slopes_", "shift_", "share_"),
     *("estimators_", "n_classes_", "n_outputs_"),
     *("n_trees_per_iteration_", "is_categorical_", "_preprocessor", "_is_categorical_remapped"),
     *("_label_encoder", "_n_features", "_bin_mapper", "_baseline_prediction", "_predictors"),
@@ -83,12 +93,15 @@ _OBJECTS = frozenset(
         *map(_name, _ESTIMATORS),
         *map(_name, LOSSES.values()),
         "sklearn._loss.link.Interval",
+        "sklearn._loss.link.IdentityLink",
         "sklearn._loss.link.LogitLink",
         "sklearn._loss.link.MultinomialLogit",
         "sklearn._loss.loss.HalfBinomialLoss",
         "sklearn._loss.loss.HalfMultinomialLoss",
+        "sklearn._loss.loss.HalfSquaredError",
         "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
         "sklearn.linear_model._logistic.LogisticRegression",
+        "sklearn.linear_model._ridge.Ridge",
         "sklearn.preprocessing._data.StandardScaler",
         "sklearn.preprocessing._label.LabelEncoder",
         "sorr.auditing.preparation.RawColumns",
@@ -101,7 +114,8 @@ _OBJECTS = frozenset(
     }
 )
 _LOSSES = frozenset(
-    f"sklearn._loss._loss.{name}" for name in ("CyHalfBinomialLoss", "CyHalfMultinomialLoss")
+    f"sklearn._loss._loss.{name}"
+    for name in ("CyHalfBinomialLoss", "CyHalfMultinomialLoss", "CyHalfSquaredError")
 )
 _TYPES: Mapping[str, frozenset[str]] = MappingProxyType(
     {
@@ -130,7 +144,7 @@ def dump_model(model: Pipeline) -> bytes:
     ----------
     model : Pipeline
         A fitted pipeline that ends in a `RankedRangeClassifier`, a `RankedRangeRegressor`, or a
-        model of `TrimmedClassifier` that has a name.
+        model of `TrimmedClassifier` or `TrimmedRegressor` that has a name.
 
     Returns
     -------
@@ -239,7 +253,7 @@ def _restore(step: Any) -> None:
     if isinstance(step, _TREES):
         unpack_trees(step)
     elif "forest_" in vars(step):
-        if type(step.forest_) is not ExtraTreesClassifier or type(step.line_) is not Pipeline:
+        if type(step.forest_) not in _FORESTS or type(step.line_) is not Pipeline:
             raise ModelError("holds a combined model without its parts; needed a forest and a line")
         unpack_trees(step.forest_)
 
@@ -263,7 +277,7 @@ def _check_model(model: Any) -> None:
     last = model.steps[-1][1] if model.steps else None
     if type(last) not in _ESTIMATORS:
         raise ModelError(f"holds a Pipeline that ends in a {_name(type(last))}; needed a {needed}")
-    if "classes_" not in vars(last) and "coef_" not in vars(last):
+    if "n_features_in_" not in vars(last):
         raise ModelError("holds a Pipeline that is not fitted; call fit first")
 
 
@@ -401,7 +415,7 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 def pack_trees(model: Any) -> None:
     """Replace the trees of a fitted forest, or of boosting, by arrays."""
-    if isinstance(model, ExtraTreesClassifier):
+    if isinstance(model, _FORESTS):
         model.estimators_ = _pack_forest(model)
         del model.estimator  # what trees are made from: its constructor makes it again
         return
@@ -415,10 +429,11 @@ def pack_trees(model: Any) -> None:
 def unpack_trees(model: Any) -> None:
     """Replace the arrays by trees again, or refuse arrays that are no trees."""
     try:
-        if isinstance(model, ExtraTreesClassifier):
+        if isinstance(model, _FORESTS):
             model.estimators_ = _unpack_forest(model, model.estimators_)
-            model.n_classes_, model.n_outputs_ = len(model.classes_), 1
-            model.estimator = ExtraTreeClassifier()
+            model.n_outputs_, model.estimator = 1, _blank_tree(model)
+            if isinstance(model, ExtraTreesClassifier):
+                model.n_classes_ = len(model.classes_)
         else:
             model._predictors = _unpack_boosting(model, model._predictors)  # noqa: SLF001
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
@@ -468,8 +483,18 @@ def _round_down(thresholds: FloatArray) -> FloatArray:
     return np.where(near.astype(np.float64) > thresholds, below, near).astype(np.float64)
 
 
-def _unpack_forest(forest: Any, arrays: Any) -> list[ExtraTreeClassifier]:
-    n_features, n_classes = int(forest.n_features_in_), len(forest.classes_)
+def _blank_tree(forest: Any) -> ExtraTreeClassifier | ExtraTreeRegressor:
+    is_classifier = isinstance(forest, ExtraTreesClassifier)
+    return ExtraTreeClassifier() if is_classifier else ExtraTreeRegressor()
+
+
+def _n_classes(model: Any) -> int:
+    """Return the number of classes; of numbers it is one."""
+    return len(getattr(model, "classes_", [0]))
+
+
+def _unpack_forest(forest: Any, arrays: Any) -> list[ExtraTreeClassifier | ExtraTreeRegressor]:
+    n_features, n_classes = int(forest.n_features_in_), _n_classes(forest)
     sizes, column = _whole(arrays, "sizes"), _whole(arrays, "column")
     left, right = _whole(arrays, "left"), _whole(arrays, "right")
     is_leaf = column == _LEAF
@@ -500,7 +525,7 @@ def _unpack_forest(forest: Any, arrays: Any) -> list[ExtraTreeClassifier]:
 
 def _make_tree(
     forest: Any, nodes: npt.NDArray[Any], values: FloatArray, depth: int
-) -> ExtraTreeClassifier:
+) -> ExtraTreeClassifier | ExtraTreeRegressor:
     tree = Tree(int(forest.n_features_in_), np.array([values.shape[2]], dtype=np.intp), 1)
     tree.__setstate__(
         {
@@ -510,9 +535,10 @@ def _make_tree(
             "values": values.copy(),
         }
     )
-    made = ExtraTreeClassifier()
+    made = _blank_tree(forest)
     made.tree_, made.n_outputs_, made.n_classes_ = tree, 1, values.shape[2]
-    made.classes_ = np.arange(values.shape[2], dtype=np.float64)
+    if isinstance(made, ExtraTreeClassifier):
+        made.classes_ = np.arange(values.shape[2], dtype=np.float64)
     made.n_features_in_ = int(forest.n_features_in_)
     return made
 
@@ -552,7 +578,7 @@ def _unpack_boosting(model: Any, arrays: Any) -> list[list[TreePredictor]]:
     nodes["left"], nodes["right"] = (np.where(is_leaf, 0, own + it) for it in (left, right))
     nodes["missing_go_to_left"] = _whole(arrays, "missing_left", len(column)) > 0
     nodes["value"], nodes["is_leaf"] = _numbers(arrays, "value", len(column)), is_leaf
-    n_classes, each = len(model.classes_), int(model.n_trees_per_iteration_)
+    n_classes, each = _n_classes(model), int(model.n_trees_per_iteration_)
     if each != (1 if n_classes == 2 else n_classes) or len(sizes) % each:
         raise ModelError(f"holds boosting with {each} trees a round for {n_classes} classes")
     trees = [

@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from sorr._typing import FloatArray, IntArray
-from sorr.auditing.fit import Drop, Fitted, fit_linear, largest, take_rows
+from sorr.auditing.fit import Fitted, fit_linear, largest, take_rows
 
 _MAX_FIT_ROWS = 10_000  # more rows make no visible difference; losses are of all rows
 _MAX_VALIDATED_ROWS = 5_000  # of all folds together
@@ -238,8 +238,7 @@ def _folds(class_of_row: IntArray, rng: np.random.Generator) -> IntArray:
 def resample(fitted: Fitted, seed: int, jobs: int, tell: Callable[[float, str], None]) -> Resamples:
     """Return which rows are dropped by fits to random halves of all rows.
 
-    Each drops as many rows as the audit, for its size: those with the largest losses. If the audit
-    of numbers estimates how many are wrong, each of these fits does so too.
+    Each drops as many rows as the audit, for its size: those with the largest losses.
     """
     class_of_row = fitted.class_of_row
     halves = [_half(class_of_row, np.random.default_rng([seed, i])) for i in range(_RESAMPLES)]
@@ -269,10 +268,7 @@ def _judge(fitted: Fitted, half: IntArray) -> npt.NDArray[np.bool_]:
     """Return which of all rows a fit to some of them drops."""
     rows, groups = fitted.rows, fitted.groups
     sizes, inside = np.bincount(groups), np.bincount(groups[half])
-    is_estimated = fitted.m == "auto" and not fitted.classes
-    m: Drop = (
-        "auto" if is_estimated else _drop(fitted, half, np.rint(fitted.counts * inside / sizes))
-    )
+    m = _drop(fitted, half, np.rint(fitted.counts * inside / sizes))
     model = fit_linear(
         fitted.X[half],
         rows.y[half],
@@ -283,8 +279,7 @@ def _judge(fitted: Fitted, half: IntArray) -> npt.NDArray[np.bool_]:
         certify=False,
         n_starts=_STARTS,
     )
-    counts = np.rint(model.m_ * sizes / inside).astype(np.int64) if is_estimated else fitted.counts
-    return largest(model.row_losses(fitted.X, rows.y), groups, counts)
+    return largest(model.row_losses(fitted.X, rows.y), groups, fitted.counts)
 
 
 @contextmanager

@@ -132,7 +132,7 @@ def _figures(fitted: Fitted) -> dict[str, Any]:
         "rows": len(rows),
         "columns": len(rows.frame.columns),
         "model": fitted.name,
-        "verdict": None if fitted.judgement is None else fitted.judgement.verdict_,
+        "verdict": fitted.judgement.verdict_,
         "left_out": int(fitted.dropped.sum()),
         "error_on_kept_rows": float(error.mean()),
     }

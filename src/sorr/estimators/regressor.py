@@ -25,7 +25,7 @@ from sorr.losses import Loss, Squared
 from sorr.share import TargetJudgement, judge_line
 
 _ROUNDING = 1e-20  # of the largest variance: columns of less do not vary
-_NO_RIDGE = 1e8  # times as much as the ridge does the column that varies least
+_NO_RIDGE = 1e6  # times as much as the ridge does the column that varies least
 
 
 def smallest_variance(X: Any) -> float:

@@ -295,6 +295,15 @@ class Explanation:
         parts = tuple(part._replace(weight=1 / len(outliers)) for part in outliers)
         return replace(self, share=as_prior(share), outliers=parts)
 
+    def simpler(self) -> Iterator[Explanation]:
+        """Yield the same with wrong targets on one side less."""
+        for part in self.outliers:
+            if part.side:
+                rest = [other for other in self.outliers if other is not part]
+                total = max(sum(other.weight for other in rest), 1e-9)
+                rest = [other._replace(weight=other.weight / total) for other in rest]
+                yield replace(self, outliers=tuple(rest))
+
     def improve(
         self,
         errors: FloatArray,
@@ -407,6 +416,8 @@ def explain(errors: FloatArray, mass: FloatArray, floor: float) -> Findings:
         for sides in (False, True)
     ]
     wrong = _best(mixed, errors, mass)
+    others = (_settle(each, errors, mass, EM_STEPS) for each in wrong.simpler())
+    wrong = max([wrong, *others], key=_value)
     return Findings(honest, wrong, wrong.value - honest.value)
 
 

@@ -282,15 +282,17 @@ def _random_starts(rows: Rows, kept: float, rng: np.random.Generator) -> list[Fl
     n_starts = int(np.clip(_WORK / (size * p * p), _FEWEST_STARTS, 500))
     drawn = rng.random((n_starts, size)).argpartition(p - 1, axis=1)[:, :p]
     ridge = 1e-9 * np.eye(p)
-    theta = np.linalg.solve(A[drawn] + ridge, y[drawn][..., None])[..., 0]
+    few = A[drawn]  # rows of categories may be equal: the ridge keeps their gram matrix regular
+    grams, pulls = few.transpose(0, 2, 1) @ few, few.transpose(0, 2, 1) @ y[drawn][..., None]
+    theta = np.linalg.solve(grams + ridge, pulls)[..., 0]
     products = (A[:, :, None] * A[:, None, :]).reshape(size, p * p)
-    pulls = A * y[:, None]
+    along = A * y[:, None]
     for _ in range(2):
         squares = (y - theta @ A.T) ** 2
         limit = np.partition(squares, count - 1, axis=1)[:, count - 1 : count]
         is_near = (squares <= limit).astype(np.float64)
         grams = (is_near @ products).reshape(-1, p, p) + size * ridge
-        theta = np.linalg.solve(grams, (is_near @ pulls)[..., None])[..., 0]
+        theta = np.linalg.solve(grams, (is_near @ along)[..., None])[..., 0]
     squares = (y - theta @ A.T) ** 2
     values = np.partition(squares, count - 1, axis=1)[:, :count].sum(axis=1)
     return list(theta[np.argsort(values)[:10]])
@@ -387,7 +389,7 @@ def settle(
     n = len(rows.y)
     whole = float(rows.mass.sum())
     columns = rows.columns
-    honest = np.ones(n)
+    honest: FloatArray = np.ones(n)
     if rows.intercept and errors.centre:
         theta = theta + errors.centre * (np.arange(len(theta)) == len(theta) - 1)
         errors = errors.move(-errors.centre)
@@ -522,6 +524,8 @@ def _search(rows: Rows, rng: np.random.Generator) -> Found:
             fits.append(settle(rows, theta, start, Shape(by_distance), _FIRST_LINE_STEPS))
     promising = sorted(fits, key=_rank)[-_PROMISING:]
     wrong = max((settle_on(rows, each) for each in promising), key=_rank)
+    simpler = [settle(rows, wrong.theta, each, wrong.shape) for each in wrong.errors.simpler()]
+    wrong = max([wrong, *simpler], key=_rank)
     found = explain(rows.y - rows.A @ wrong.theta, rows.mass, rows.floor)
     if found.wrong.bell is not NORMAL or found.wrong.is_skewed:
         other = settle(rows, wrong.theta, found.wrong, wrong.shape)

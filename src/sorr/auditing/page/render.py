@@ -79,7 +79,7 @@ def _views(report: AuditReport) -> dict[str, Any]:
 def _linear_views(report: AuditReport) -> dict[str, Any]:
     """Return what the page shows of a linear model only: losses, the slider, and repetitions."""
     if (linear := report.linear) is None:
-        return {"panels": [], "chosen": 0, "stages": [], "moves": [], "repeats": None}
+        return {"panels": [], "chosen": 0, "stages": [], "moves": [], "repeats": ""}
     sweep, is_share = linear.sweep, bool(report.fitted.classes)
     drawn, undrawn = panels(report, sweep)
     course, told = tendency(sweep, is_share), stages(sweep, is_share)
@@ -90,6 +90,7 @@ def _linear_views(report: AuditReport) -> dict[str, Any]:
         "stages": told,
         "chosen": sweep.chosen,
         "repeats": repeats(report, linear),
+        "n_repeats": len(linear.resamples.shares),
         "moves": [
             {**stage._asdict(), "mark": course.marks[i], "cuts": [it.cuts[i] for it in drawn]}
             for i, stage in enumerate(told)

@@ -11,12 +11,10 @@ import numpy.typing as npt
 from sorr._typing import FloatArray, IntArray
 from sorr.auditing.findings import Stratum
 from sorr.auditing.page.figures import (
-    Tick,
     dropped_at,
     placed,
     positions_of,
     round_steps,
-    ticks,
 )
 from sorr.auditing.page.words import (
     aligned,
@@ -47,7 +45,6 @@ _QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
 _CHANCE = 2.0  # standard errors within which a difference may be chance
 _MAX_VALIDATED_ROWS = 12_500  # rows that errors are measured on
 _OFTEN = 0.5  # of the fits to halves of the rows
-_DOT_WIDTH = 0.024  # of the width of a dot plot
 _MAX_GROUPS = 24  # lines of a table
 
 
@@ -132,27 +129,23 @@ def _shortage(first: int, out: int, then: int, others: int) -> str | None:
 
 
 def _origin(report: AuditReport) -> str:
-    """Return the meaning of tiers and probabilities, or why there are none."""
+    """Return the meaning of tiers and probabilities."""
+    tiers = ", ".join(f"{int(tier)} {tier.label}" for tier in sorted(Tier)[:0:-1])
     if report.fitted.classes:
-        tiers = ", ".join(f"{int(tier)} {tier.label}" for tier in sorted(Tier)[:0:-1])
         return (
             f"Tiers: {tiers}. The probability that a label is wrong assumes that labels go wrong "
             "at a rate that depends only on the class."
         )
-    share = report.fitted.share
-    if not np.isfinite(report.ranking.probability).any():
-        why = "" if share is None else f" {_capital(share.regime_.sentence)}."
-        return f"No probability is shown: the data does not support a noise model.{why}"
     return (
-        "The probability that a number is wrong assumes that most numbers scatter around a linear "
-        "model and the others are anywhere."
+        f"Tiers: {tiers}. The probability that a target is wrong compares its error with those of "
+        "other rows, whose tails may be heavy."
     )
 
 
 def _columns(report: AuditReport) -> list[Column]:
     is_regression, is_linear = not report.fitted.classes, report.linear is not None
     found = [Column("rank", "Rank", True)]
-    found += [Column("tier", "Tier", True)] if report.fitted.classes else []
+    found += [Column("tier", "Tier", True)]
     found += [Column("state", "Here", True)] if is_linear else []
     found += [Column("row", "Row", True)]
     if report.rows.lines is not None:
@@ -195,7 +188,7 @@ def _suspects(report: AuditReport, listed: IntArray) -> list[Suspect]:
                 "" if report.rows.ids is None else short(it.id, _MAX_CELL),
                 label(it.given, _MAX_CELL),
                 label(it.suggested, _MAX_CELL),
-                "" if it.tier is None else str(it.tier),
+                str(it.tier),
                 losses[i],
                 {key: f"{value:.6g}" for key, value in exact.items() if value == value},
                 format_probability(probability) or None,
@@ -284,15 +277,17 @@ def learned(report: AuditReport) -> Learned:
     is_small = len(classes) <= _MAX_CLASSES
     slopes: list[Slopes] = []
     worst, titles, counts, sizes = 0, ["Held-out rows"], [], []
-    if linear is None:
+    if linear is None and classes:
         counts = [report.confusion()]
+    elif linear is None:
+        sizes = _sizes(report, [fitted.prediction])
     else:
         slopes, worst = _slopes(report, linear, classes)
         titles = ["Plain fit", "Robust fit"]
         if classes:
             counts = [report.confusion(it) for it in (linear.plain, fitted.model)]
         else:
-            sizes = _sizes(report, linear)
+            sizes = _sizes(report, [it.predict(fitted.X) for it in (linear.plain, fitted.model)])
     return Learned(
         slopes,
         worst,
@@ -370,16 +365,12 @@ def _confused(
     return [(classes[i], classes[j], [count(it[i, j]) for it in counts]) for i, j in pairs]
 
 
-def _sizes(report: AuditReport, linear: Variations) -> list[Pair]:
-    """Return quantiles of the absolute errors of both fits on the kept rows."""
+def _sizes(report: AuditReport, predictions: list[npt.NDArray[Any]]) -> list[Pair]:
+    """Return quantiles of the absolute errors of one fit or of two on the kept rows."""
     kept = ~report.fitted.dropped
-    X, y = report.fitted.X[kept], report.rows.y[kept]
-    plain, robust = (
-        np.quantile(np.abs(it.predict(X) - y), _QUANTILES)
-        for it in (linear.plain, report.fitted.model)
-    )
+    found = [np.quantile(np.abs(it - report.rows.y)[kept], _QUANTILES) for it in predictions]
     names = [f"{q:.0%} of the rows" if q < 1 else "all rows" for q in _QUANTILES]
-    return _pairs(names, plain, robust)
+    return _pairs(names, found[0], found[-1])
 
 
 # -- Main figures, stability and groups ------------------------------------------------------------
@@ -399,6 +390,12 @@ def subtitle(report: AuditReport) -> str:
     target, columns = short(rows.roles.target, 60), len(rows.frame.columns)
     learned = f"learned from {columns:,} column{'s' * (columns > 1)}"
     classes = len(report.fitted.classes)
+    if robust is None and not classes:
+        name = name_of(report.fitted.name)
+        return (
+            f"The target is the number “{target}”, {learned}. The model is {name}; on rows that it "
+            f"has not seen, it is off by {number(plain)} on average, of those that are kept."
+        )
     if robust is None:
         name = name_of(report.fitted.name)
         return (
@@ -427,17 +424,18 @@ def tiles(report: AuditReport) -> list[Tile]:
         Tile(count(whole), "rows audited", f"with {columns:,} column{'s' * (columns > 1)}"),
         Tile(count(out), "dropped row" + "s" * (out != 1), f"{percent(out / whole)} of all rows"),
     ]
-    if judgement is not None:
-        look = int((judgement.tier_ == Tier.WORTH_A_LOOK).sum())
-        more = "more " * bool(judgement.flagged_.any())
-        found += [
-            Tile(
-                count(look), f"{more}worth a look", "the model would bet 9 to 1 against the label"
-            ),
-            Tile(judgement.verdict_, "evidence of wrong labels", "none, weak, clear or strong"),
-        ]
-    found.append(_harm(report))
-    if report.linear is not None and (out or not report.fitted.classes):
+    look = int((judgement.tier_ == Tier.WORTH_A_LOOK).sum())
+    more = "more " * bool(judgement.flagged_.any())
+    why = "the model would bet 9 to 1 against the label"
+    if not report.fitted.classes:
+        why = "the error is larger than any that is expected"
+    evidence = f"evidence of wrong {judgement.noun}s"
+    found += [
+        Tile(count(look), f"{more}worth a look", why),
+        Tile(judgement.verdict_, evidence, "none, weak, clear or strong"),
+        _harm(report),
+    ]
+    if report.linear is not None and out:
         found.append(_steadiness(report, report.linear))
     if (planted := report.planted) is not None:
         right = planted.dropped - planted.found
@@ -456,27 +454,13 @@ def tiles(report: AuditReport) -> list[Tile]:
 def _steadiness(report: AuditReport, linear: Variations) -> Tile:
     shares = linear.resamples.shares
     steady, out = _often(report, linear), report.n_dropped
-    if out and _is_fixed(report):
-        name = f"dropped rows that at least half of {len(shares)} other fits drop"
-        return Tile(f"{count(steady)} of {count(out)}", name, "each to a random half of the rows")
-    low, high = percent(float(shares.min())), percent(float(shares.max()))
-    return Tile(
-        low if low == high else f"{low} to {high}",
-        f"dropped by {len(shares)} fits to random halves",
-        f"{count(steady)} of {count(out)} dropped rows by at least half of these fits"
-        if out
-        else "the audit drops none",
-    )
+    name = f"dropped rows that at least half of {len(shares)} other fits drop"
+    return Tile(f"{count(steady)} of {count(out)}", name, "each to a random half of the rows")
 
 
 def _often(report: AuditReport, linear: Variations) -> int:
     """Return how many dropped rows at least half of the other fits drop too."""
     return int((linear.resamples.dropped[report.fitted.dropped] >= _OFTEN).sum())
-
-
-def _is_fixed(report: AuditReport) -> bool:
-    """Tell whether fits to halves of the rows drop as many as the audit, for their size."""
-    return bool(report.fitted.m != "auto" or report.fitted.classes)
 
 
 def _harm(report: AuditReport) -> Tile:
@@ -485,7 +469,7 @@ def _harm(report: AuditReport) -> Tile:
     write = percent if is_share else number
     name = "held-out error, plain \N{RIGHTWARDS ARROW} robust fit"
     if robust is None:
-        return Tile(percent(plain), "held-out error", "on rows that the audit keeps")
+        return Tile(write(plain), "held-out error", "on rows that the audit keeps")
     if not report.n_dropped:
         return Tile(write(robust), "held-out error", "both fits are the same")
     rows = min(int((~report.fitted.dropped).sum()), _MAX_VALIDATED_ROWS)
@@ -520,13 +504,9 @@ class Estimates:
 def estimates(report: AuditReport) -> Estimates | None:
     """Return how many rows look wrong, if there is evidence of it."""
     fitted, judgement = report.fitted, report.fitted.judgement
-    if judgement is not None and judgement.has_evidence:
-        rates, ends = judgement.share_, judgement.share_interval_
-    elif fitted.share is not None:
-        rates = np.nan_to_num(np.atleast_1d(fitted.share.rate_))
-        ends = np.nan_to_num(np.reshape(fitted.share.interval_, (-1, 2)))
-    else:
+    if not judgement.has_evidence:
         return None
+    rates, ends = np.atleast_1d(judgement.share_), np.reshape(judgement.share_interval_, (-1, 2))
     names = [short(name, 40) for name in fitted.classes] or ["all rows"]
     sizes = np.bincount(fitted.class_of_row)
     gone = np.bincount(fitted.class_of_row, fitted.dropped)
@@ -552,60 +532,21 @@ def estimates(report: AuditReport) -> Estimates | None:
     return Estimates(parts, f"0 to {100 * scale:g}%")
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def _rounded(share: float) -> float:
     """Return a round end of an axis that has room for a share."""
     steps = round_steps(0.0, float(share) or 0.1, 4)
     return min(steps[-1] + (steps[1] - steps[0]) * (steps[-1] < share), 1.0)
 
 
-@dataclass(frozen=True)
-class Repeats:
-    """The shares that fits to halves of the rows drop, as a dot plot if they estimate them."""
-
-    fits: int
-    text: str
-    dots: list[tuple[str, int]]
-    """The place from the left, and the number of dots below."""
-    highest: int
-    chosen: str
-    is_right: bool
-    """Whether a label has to stand to the left of the audit's share."""
-    across: list[Tick]
-
-
-def repeats(report: AuditReport, linear: Variations) -> Repeats:
-    """Return the shares that fits to halves of the rows drop."""
-    shares, out = np.sort(linear.resamples.shares), report.n_dropped
-    chosen = out / len(report.rows)
-    opening = (
-        f"The model was fitted {len(shares)} more times, each time to a random half of the rows."
-    )
-    closing = (
-        f" At least half of these fits drop {count(_often(report, linear))} of the {count(out)} "
+def repeats(report: AuditReport, linear: Variations) -> str:
+    """Return how many dropped rows fits to halves of the rows drop too, in words."""
+    shares, out = linear.resamples.shares, report.n_dropped
+    if not out:
+        return ""  # nothing else could be dropped
+    return (
+        f"The model was fitted {len(shares)} more times, each time to a random half of the rows. "
+        f"At least half of these fits drop {count(_often(report, linear))} of the {count(out)} "
         "rows that the audit drops."
-    )
-    closing = closing if out else ""
-    if _is_fixed(report):
-        text = opening + closing if out else ""  # nothing else could be dropped
-        return Repeats(len(shares), text, [], 0, "", False, [])
-    width = max(float(shares.max()), chosen) * 1.08 or 0.1
-    columns = np.rint(shares / width / _DOT_WIDTH).astype(int).tolist()
-    dots = [(placed(it * _DOT_WIDTH), columns[:i].count(it)) for i, it in enumerate(columns)]
-    low, middle, high = (percent(float(it)) for it in np.quantile(shares, [0.1, 0.5, 0.9]))
-    right = round_steps(0.0, width)
-    return Repeats(
-        len(shares),
-        f"{opening} Half of the fits drop {middle} of all rows or less, and eight in ten drop "
-        f"{low} to {high}. The audit drops {percent(chosen)}.{closing}",
-        dots,
-        max(below for _, below in dots),
-        placed(chosen / width),
-        chosen / width > 0.6,
-        ticks([it / width for it in right], [f"{100 * it:g}%" for it in right]),
     )
 
 
