@@ -23,10 +23,8 @@ from scipy.special import (
     gammaln,
     log_expit,
     logit,
-    logsumexp,
     ndtr,
     ndtri,
-    softmax,
     stdtr,
     stdtrit,
 )
@@ -67,7 +65,9 @@ class Bell(NamedTuple):
     def log_density(self, u: FloatArray) -> FloatArray:
         """Return the logarithm of the density."""
         if self.variety:
-            return np.asarray(logsumexp(self._sizes(u), axis=0))
+            parts = self._sizes(u)
+            top = parts.max(axis=0)
+            return np.asarray(top + np.log(np.exp(parts - top).sum(axis=0)))
         if not self.degrees:
             return np.asarray(-np.abs(u) - np.log(2))
         if self.degrees == np.inf:
@@ -79,7 +79,9 @@ class Bell(NamedTuple):
     def weight(self, u: FloatArray) -> FloatArray:
         """Return how much each error counts in a least-squares step towards the likeliest fit."""
         if self.variety:
-            return np.asarray(softmax(self._sizes(u), axis=0).T @ self._logs_and_shares[2])
+            parts = self._sizes(u)
+            shares = np.exp(parts - parts.max(axis=0))
+            return np.asarray(self._logs_and_shares[2] @ shares / shares.sum(axis=0))
         if not self.degrees:
             return np.asarray(1 / np.maximum(np.abs(u), _CORNER))
         if self.degrees == np.inf:
@@ -390,6 +392,11 @@ class Findings(NamedTuple):
     """By how much wrong targets explain the errors better, in logarithms."""
 
     @property
+    def best(self) -> float:
+        """The value of the better one."""
+        return max(self.honest.value, self.wrong.value)
+
+    @property
     def evidence(self) -> float:
         """The gain, within what is finite."""
         return float(np.clip(self.gain, -_SURELY, np.inf))
@@ -406,18 +413,8 @@ def explain(errors: FloatArray, mass: FloatArray, floor: float) -> Findings:
     floor : float
         What is as good as zero.
     """
-    errors, mass = compress(errors, mass)
-    starts = list(honest_starts(errors, mass, floor))
-    honest = _best(starts, errors, mass)
-    mixed = [
-        start.with_outliers(errors, mass, sides=sides)
-        for start in starts
-        if honest.is_skewed or not start.is_skewed
-        for sides in (False, True)
-    ]
-    wrong = _best(mixed, errors, mass)
-    others = (_settle(each, errors, mass, EM_STEPS) for each in wrong.simpler())
-    wrong = max([wrong, *others], key=_value)
+    honest = explain_honest(errors, mass, floor)
+    wrong = explain_wrong(errors, mass, floor, may_be_skewed=honest.is_skewed)
     return Findings(honest, wrong, wrong.value - honest.value)
 
 
@@ -425,6 +422,22 @@ def explain_honest(errors: FloatArray, mass: FloatArray, floor: float) -> Explan
     """Return the best explanation without wrong targets."""
     errors, mass = compress(errors, mass)
     return _best(honest_starts(errors, mass, floor), errors, mass)
+
+
+def explain_wrong(
+    errors: FloatArray, mass: FloatArray, floor: float, *, may_be_skewed: bool
+) -> Explanation:
+    """Return the best explanation with wrong targets."""
+    errors, mass = compress(errors, mass)
+    starts = [
+        start.with_outliers(errors, mass, sides=sides)
+        for start in honest_starts(errors, mass, floor)
+        if may_be_skewed or not start.is_skewed
+        for sides in (False, True)
+    ]
+    wrong = _best(starts, errors, mass)
+    others = [_settle(each, errors, mass, EM_STEPS) for each in wrong.simpler()]
+    return max([wrong, *others], key=_value)
 
 
 def _best(starts: Iterable[Explanation], errors: FloatArray, mass: FloatArray) -> Explanation:

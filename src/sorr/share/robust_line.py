@@ -40,6 +40,7 @@ from sorr.share.errors import (
     as_prior,
     explain,
     explain_honest,
+    explain_wrong,
     floor_of,
     weighted_median,
 )
@@ -526,11 +527,12 @@ def _search(rows: Rows, rng: np.random.Generator) -> Found:
     wrong = max((settle_on(rows, each) for each in promising), key=_rank)
     simpler = [settle(rows, wrong.theta, each, wrong.shape) for each in wrong.errors.simpler()]
     wrong = max([wrong, *simpler], key=_rank)
-    found = explain(rows.y - rows.A @ wrong.theta, rows.mass, rows.floor)
-    if found.wrong.bell is not NORMAL or found.wrong.is_skewed:
-        other = settle(rows, wrong.theta, found.wrong, wrong.shape)
-        wrong = max(wrong, other, key=_rank)
-    honest = _honest(rows, wrong.theta)
+    off = rows.y - rows.A @ wrong.theta
+    tail = explain_honest(off, rows.mass, rows.floor)
+    honest = _honest(rows, wrong.theta, tail)
+    other = explain_wrong(off, rows.mass, rows.floor, may_be_skewed=tail.is_skewed)
+    if other.bell is not NORMAL or other.is_skewed:
+        wrong = max(wrong, settle(rows, wrong.theta, other, wrong.shape), key=_rank)
     if honest.shape.sizes and honest.value > wrong.value:
         shape = replace(wrong.shape, sizes=honest.shape.sizes)
         wrong = max(wrong, settle(rows, wrong.theta, wrong.errors, shape), key=_rank)
@@ -542,9 +544,8 @@ def settle_on(rows: Rows, fit: Fit) -> Fit:
     return settle(rows, fit.theta, fit.errors, fit.shape)
 
 
-def _honest(rows: Rows, theta: FloatArray) -> Fit:
-    """Return the best fit without wrong targets."""
-    heavy = explain_honest(rows.y - rows.A @ theta, rows.mass, rows.floor)
+def _honest(rows: Rows, theta: FloatArray, heavy: Explanation) -> Fit:
+    """Return the best fit without wrong targets, given the best distribution of errors nearby."""
     fits = [settle(rows, theta, heavy, Shape())]
     theta = fits[0].theta
     bells = {NORMAL, heavy.bell}

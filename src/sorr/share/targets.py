@@ -14,12 +14,11 @@ from sorr._typing import BoolArray, FloatArray
 from sorr.share.constants import (
     BY_CHANCE,
     ENOUGH_REVIEWS,
-    FAR_ERROR,
     FEW_VALUES,
     FEWEST_TARGETS,
     LEAST_EXPECTED,
     MISFIT,
-    MOST_FAR,
+    PROBABLE,
     ROWS_OF_WINDOW,
     SHARED_SPREAD,
     WINDOW,
@@ -105,12 +104,6 @@ class TargetJudgement(Verdict):
     def is_in_doubt(self) -> BoolArray:
         """The rows with errors so large that not half a right target is expected to have one."""
         return np.asarray(self.mass_.sum() * self.chance_ < LEAST_EXPECTED) & (self.mass_ > 0)
-
-    @property
-    def is_far(self) -> BoolArray:
-        """The rows with errors above three typical ones, at most two in five."""
-        size = np.abs(self.error_)
-        return np.asarray(size > max(FAR_ERROR, float(np.quantile(size, 1 - MOST_FAR))))
 
     @property
     def total(self) -> float:
@@ -258,31 +251,34 @@ def judge_predictions(
     """Return the judgement from numbers that are checked already."""
     if (reason := why_not(y, mass)) is not None:
         return cannot_judge(predictions, y, mass, f"y {reason}", known=known, model=model)
-    seen, floor = mass > 0, floor_of(y, mass)
-    errors = y - predictions
-    scale = np.ones(len(y))
-    found = explain(errors[seen], mass[seen], floor)
-    local = spread
-    if local is None:
-        local = local_spread(predictions, errors, mass, floor)
-    if local is not None:
-        relative = local / np.exp(np.average(np.log(local), weights=mass))
-        other = explain(errors[seen] / relative[seen], mass[seen], floor)
-        # The spread that follows predictions was fitted to them: it has to pay for itself.
-        price = 0.0 if spread is not None else 0.5 / WINDOW * np.log(max(mass.sum(), 2.0))
-        best = [max(each.honest.value, each.wrong.value) for each in (found, other)]
-        if spread is not None or best[1] - price > best[0]:
-            found, scale = other, relative
+    floor, errors = floor_of(y, mass), y - predictions
+
+    def explain_in(sizes: FloatArray) -> Findings:
+        return explain(errors[mass > 0] / sizes[mass > 0], mass[mass > 0], floor)
+
+    sizes = np.ones(len(y)) if spread is None else _relative(spread, mass)
+    found = explain_in(sizes)
+    if spread is None and (local := local_spread(predictions, errors, mass, floor)) is not None:
+        other = explain_in(_relative(local, mass))
+        # A spread that follows the predictions was fitted to them: it has to pay for itself.
+        price = 0.5 / WINDOW * np.log(max(mass.sum(), 2.0))
+        if other.best - price > found.best:
+            found, sizes = other, _relative(local, mass)
     return judge_explained(
-        errors / scale,
+        errors / sizes,
         y,
         mass,
         found,
         suggested=predictions,
-        spread=scale,
+        spread=sizes,
         known=known,
         model=model,
     )
+
+
+def _relative(spread: FloatArray, mass: FloatArray) -> FloatArray:
+    """Return sizes of errors whose geometric mean is one."""
+    return np.asarray(spread / np.exp(np.average(np.log(spread), weights=mass)))
 
 
 def judge_explained(
@@ -354,11 +350,12 @@ def conclude_targets(draft: TargetJudgement) -> TargetJudgement:
     is_wrong = known & near
     found = review(draft, is_wrong, draft.doubt)
     score = np.where(np.isfinite(found.score), draft.log_odds_, found.score)
-    counted = found.wrong if draft.has_evidence or found.has_reviews else is_wrong * 1.0
+    # A lower limit: what is less probable than not may be the tail of right targets.
+    counted = np.where((found.wrong > PROBABLE) & draft.has_evidence, found.wrong, is_wrong)
     count = float(draft.mass_ @ counted)
     spread = 0.0
     if draft.has_evidence:
-        by_chance = float(draft.mass_ @ (counted * (1 - counted)))
+        by_chance = float(draft.mass_ @ (found.wrong * (1 - found.wrong)))
         spread = float(np.sqrt(by_chance + (MISFIT * count) ** 2))
     return replace(
         draft,

@@ -21,6 +21,7 @@ from sorr.share.constants import (
     FEWEST_ROWS,
     LARGEST_SAMPLE,
     LEAF_OF_SPREAD,
+    MOST_FAR,
     MOST_ROWS_ALONE,
     REFEREE_ROWS,
     ROWS_OF_WINDOW,
@@ -29,7 +30,7 @@ from sorr.share.constants import (
     TREES_OF_SPREAD,
 )
 from sorr.share.equal_rows import bound_numbers, is_sparse, number_columns
-from sorr.share.errors import floor_of
+from sorr.share.errors import NORMAL, floor_of, weighted_median
 from sorr.share.held_out import LabelledRows, NumberedRows, TableRows
 from sorr.share.judging import as_log, judge
 from sorr.share.models import (
@@ -376,8 +377,9 @@ def judge_numbers(
         silent = cannot_judge(middle, y, mass, f"y {reason}", known=known, model=name)
         return JudgedNumbers(silent, middle, np.zeros(len(y), dtype=bool))
     first = rows.hold_out(estimator, cv=cv, groups=groups, limit=limit)[:, 0]
-    found = judge_predictions(first, y, mass)
-    is_far = found.is_far
+    off = y - first - weighted_median(y - first, mass)
+    typical = max(weighted_median(np.abs(off), mass), floor_of(y, mass)) / NORMAL.quantile(0.5)
+    is_far = find_far(off / typical)
     both, better = first, False
     if is_far.any() and (cv is None or isinstance(cv, int | np.integer) or hasattr(cv, "split")):
         second = _predict_without(rows, estimator, is_far, cv, groups, limit)
@@ -386,8 +388,14 @@ def judge_numbers(
         both = 0.5 * (first + second)
     spread = _usual_sizes(rows, both, mass)
     judgement = judge_predictions(both, y, mass, spread=spread, known=known, model=name)
-    hinders = judgement.is_far if better else np.zeros(len(y), dtype=bool)
+    hinders = find_far(judgement.error_) if better else np.zeros(len(y), dtype=bool)
     return JudgedNumbers(judgement, both, hinders & ~judgement.known_)
+
+
+def find_far(errors: FloatArray) -> BoolArray:
+    """Return the rows with errors above three typical ones, at most two in five."""
+    size = np.abs(errors)
+    return np.asarray(size > max(FAR_ERROR, float(np.quantile(size, 1 - MOST_FAR))))
 
 
 def is_clearly_positive(gain: FloatArray, mass: FloatArray) -> bool:
