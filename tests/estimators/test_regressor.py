@@ -1,10 +1,12 @@
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.linear_model import LinearRegression, QuantileRegressor, Ridge
 
-from sorr import RankedRangeRegressor
+from sorr import RankedRangeRegressor, TargetJudgement
 from sorr.losses import Huber
 from sorr.objectives import RankedRangeObjective
 from sorr.solvers import Status, exhaustive
@@ -12,7 +14,12 @@ from tests.estimators.problems import outlying
 
 
 def robust(**changes):
-    return RankedRangeRegressor(**({"random_state": 0, "C": 100.0} | changes))
+    """Return a model that drops a tenth of the rows, with a ridge."""
+    return RankedRangeRegressor(**({"m": 0.1, "random_state": 0, "C": 100.0} | changes))
+
+
+def by_default(**changes):
+    return RankedRangeRegressor(**({"random_state": 0} | changes))
 
 
 def test_without_ranks_the_squared_loss_is_ridge_regression():
@@ -22,6 +29,23 @@ def test_without_ranks_the_squared_loss_is_ridge_regression():
     assert_allclose(ours.coef_, peer.coef_, rtol=1e-7)
     assert_allclose(ours.intercept_, peer.intercept_, rtol=1e-7)
     assert isinstance(ours.intercept_, float)
+
+
+@pytest.mark.parametrize("scales", [(1.0, 1.0, 1.0), (1e-4, 1.0, 1e4), (1e-6, 1e-6, 1e-6)])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_without_ranks_and_ridge_the_squared_loss_is_linear_regression(scales, form):
+    X, y, _ = outlying()
+    ours = by_default(m=0).fit(form(X * scales), y)
+    peer = LinearRegression().fit(X, y)
+    assert_allclose(ours.coef_ * scales, peer.coef_, rtol=2e-6)  # of a ridge that is not quite none
+    assert_allclose(ours.intercept_, peer.intercept_, rtol=2e-6)
+
+
+@pytest.mark.xfail(reason="beside a variance 1e20 times as large, a column is taken for constant")
+def test_a_time_in_nanoseconds_beside_other_columns_does_no_harm():
+    X, y, _ = outlying()
+    ours = by_default(m=0).fit(X * [1.0, 1.0, 1e16], y)
+    assert_allclose(ours.coef_[:2], LinearRegression().fit(X, y).coef_[:2], rtol=1e-3)
 
 
 def test_without_ranks_the_absolute_loss_is_median_regression():
@@ -139,44 +163,139 @@ def test_an_absurd_target_is_but_an_outlier(loss):
 # -- m="auto" -----------------------------------------------------------------------------------
 
 
+def test_auto_is_the_default():
+    model = RankedRangeRegressor()
+    assert (model.m, model.C) == ("auto", "auto")
+
+
 @pytest.mark.parametrize("loss", ["squared", "absolute", "huber", "smooth_absolute"])
-def test_auto_drops_what_the_estimate_says_and_finds_the_outliers(loss):
+def test_auto_drops_what_is_judged_to_be_wrong(loss):
     X, y, wrong = outlying()
-    model = robust(m="auto", loss=loss, C=1e6).fit(X, y)
+    model = by_default(loss=loss).fit(X, y)
     assert_array_equal(model.outlier_mask_, wrong)
-    assert model.m_ == model.share_.drop_ == 20
+    assert_array_equal(model.outlier_mask_, model.judgement_.flagged_)
+    assert isinstance(model.judgement_, TargetJudgement)
+    assert model.judgement_.verdict_ == "strong"
+    assert "at least about 20 of 200" in model.judgement_.sentence
+    assert_array_equal(model.m_, [20])
+    assert_array_equal(model.k_, [200])
     assert_allclose(model.coef_, [1, 2, 3], atol=0.05)
-    assert model.share_.score_[wrong].min() > 10 > 4 > model.share_.score_[~wrong].max()
-    assert "20 rows are dropped" in model.share_.sentence
+    assert_allclose(model.judgement_.suggested_, X @ [1, 2, 3] + 2, atol=0.2)
+
+
+def test_auto_of_the_squared_loss_is_least_squares_of_the_rows_that_are_kept():
+    X, y, wrong = outlying()
+    model = by_default().fit(X, y)
+    peer = LinearRegression().fit(X[~wrong], y[~wrong])
+    assert_allclose(model.coef_, peer.coef_, atol=1e-5)
+    assert_allclose(model.intercept_, peer.intercept_, atol=1e-5)
+    assert_allclose(model.losses_, (model.predict(X) - y) ** 2)
+    assert_allclose(model.row_weights_.sum(), 1)
+    assert_array_equal(model.row_weights_ == 0, wrong)
+    assert_array_equal(model.outlier_score(X, y) > 0, wrong)
+    assert_allclose(model.row_losses(X, y), model.losses_)
 
 
 def test_auto_of_clean_rows_is_least_squares():
     X, y, _ = outlying(n_wrong=0)
-    model = robust(m="auto", C=1e9).fit(X, y)
-    assert model.m_ == 0
-    assert_allclose(model.coef_, LinearRegression().fit(X, y).coef_, rtol=1e-6)
+    model = by_default().fit(X, y)
+    assert_array_equal(model.m_, [0])
+    assert not model.outlier_mask_.any()
+    assert_allclose(model.coef_, LinearRegression().fit(X, y).coef_, rtol=1e-4)
+
+
+def test_auto_with_a_ridge_shrinks_what_is_kept():
+    X, y, wrong = outlying()
+    model = by_default(C=1.0).fit(X, y)
+    assert_array_equal(model.outlier_mask_, wrong)
+    peer = Ridge(alpha=0.5 * (~wrong).sum(), tol=1e-12).fit(X[~wrong], y[~wrong])
+    assert_allclose(model.coef_, peer.coef_, rtol=1e-4)
+
+
+def test_auto_keeps_ranks_up_to_k():
+    X, y, wrong = outlying()
+    model = by_default(k=0.8, C=100.0).fit(X, y)
+    assert_array_equal(model.outlier_mask_, wrong)
+    assert_array_equal((model.m_, model.k_), [[20], [160]])
+    ranked = np.sort((model.predict(X) - y) ** 2)[::-1]
+    expected = ranked[20:160].mean() + model.coef_ @ model.coef_ / 200
+    assert_allclose(model.objective_, expected, rtol=1e-4)
 
 
 def test_auto_with_weights_leaves_out_rows_without_any():
     X, y, wrong = outlying()
     weight = np.random.default_rng(0).uniform(0.5, 1.5, size=len(y))
     weight[:5] = 0
-    model = robust(m="auto").fit(X, y, sample_weight=weight)
+    model = by_default().fit(X, y, sample_weight=weight)
     assert_allclose(model.m_, weight[wrong].sum(), rtol=1e-9)
-    assert np.isnan(model.share_.score_[:5]).all()
-    assert len(model.share_.score_) == len(y)
     assert_array_equal(model.outlier_mask_[5:], wrong[5:])
+    assert not model.outlier_mask_[:5].any()
+    assert len(model.judgement_.wrong_) == 195  # of the rows with weight
+    assert len(model.losses_) == 200
+    others = by_default().fit(X[5:], y[5:], sample_weight=weight[5:])
+    assert_allclose(model.coef_, others.coef_, rtol=1e-9)
+
+
+def test_auto_of_a_row_of_weight_two_is_two_rows():
+    X, y, _ = outlying(n=60, n_wrong=6)
+    weight = np.random.default_rng(1).integers(0, 4, size=60)
+    repeated = by_default().fit(X.repeat(weight, axis=0), y.repeat(weight))
+    weighted = by_default().fit(X, y, sample_weight=weight)
+    assert_allclose(weighted.coef_, repeated.coef_, atol=1e-6)
+    assert_array_equal(weighted.m_, repeated.m_)
+    assert_array_equal(weighted.outlier_mask_.repeat(weight), repeated.outlier_mask_)
 
 
 def test_auto_finds_an_absurd_target():
     X, y, _ = outlying(n=120, n_wrong=0)
     y[7] = -np.finfo(np.float64).max
-    model = robust(m="auto", C=1e6).fit(X, y)
+    model = by_default().fit(X, y)
     assert_array_equal(np.flatnonzero(model.outlier_mask_), [7])
 
 
-def test_a_refit_forgets_the_share():
+def test_columns_that_say_nothing_new_do_no_harm():
+    X, y, wrong = outlying()
+    X[:, 1] = 7.0  # constant
+    model = by_default().fit(X, y - X[:, 1])
+    assert np.isfinite(model.coef_).all()
+    X, y, wrong = outlying()
+    model = by_default().fit(np.column_stack([X, X[:, 0]]), y)
+    assert_array_equal(model.outlier_mask_, wrong)
+    assert_allclose(model.coef_[[0, 3]].sum(), 1, atol=0.05)
+
+
+@pytest.mark.xfail(reason="the relative gap of an objective of zero never closes")
+def test_a_constant_target_has_an_answer():
+    X, _, _ = outlying()
+    model = by_default().fit(X, np.full(200, 3.0))
+    assert_allclose(model.predict(X), 3.0)
+    assert "y is constant" in model.judgement_.sentence
+
+
+def test_classes_are_not_judged():
+    X, y, _ = outlying()
+    model = by_default().fit(X, (y > 2).astype(int))
+    assert not model.outlier_mask_.any()
+    assert "RankedRangeClassifier for classes" in model.judgement_.sentence
+
+
+def test_a_refit_forgets_the_judgement():
     X, y, _ = outlying(n=60, n_wrong=6)
-    model = robust(m="auto").fit(X, y)
-    assert model.share_.drop_ == 6
-    assert not hasattr(model.set_params(m=0.1).fit(X, y), "share_")
+    model = by_default().fit(X, y)
+    assert model.judgement_.flagged_.sum() == 6
+    assert not hasattr(model.set_params(m=0.1).fit(X, y), "judgement_")
+
+
+def test_a_pickle_keeps_the_judgement():
+    X, y, _ = outlying(n=60, n_wrong=6)
+    model = by_default().fit(X, y)
+    loaded = pickle.loads(pickle.dumps(model))
+    assert loaded.judgement_.sentence == model.judgement_.sentence
+    assert_array_equal(loaded.outlier_mask_, model.outlier_mask_)
+
+
+@pytest.mark.parametrize("C", ["none", "Auto"])
+def test_other_words_for_the_ridge_are_refused(C):
+    X, y, _ = outlying(n=60, n_wrong=6)
+    with pytest.raises((TypeError, ValueError), match=f"C='{C}' .*; needed a number or 'auto'"):
+        by_default(C=C).fit(X, y)
