@@ -4,7 +4,7 @@ What the wrapper fails, the wrapped model fails by itself, for the reason that i
 """
 
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sorr import (
@@ -12,6 +12,7 @@ from sorr import (
     RankedRangeRegressor,
     TopKMultilabelClassifier,
     TrimmedClassifier,
+    TrimmedRegressor,
 )
 
 pytestmark = [
@@ -29,12 +30,12 @@ def test_scikit_learn_finds_nothing_to_complain_about(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks([TrimmedClassifier(LogisticRegression())])
-def test_nor_about_any_classifier_in_the_wrapper(estimator, check):
+@parametrize_with_checks([TrimmedClassifier(LogisticRegression()), TrimmedRegressor(Ridge())])
+def test_nor_about_any_model_in_the_wrappers(estimator, check):
     check(estimator)
 
 
-BOOTSTRAP = "a bootstrap draws rows, not masses: ExtraTreesClassifier(bootstrap=True) fails too"
+BOOTSTRAP = "a bootstrap draws rows, not masses: extra trees with bootstrap=True fail too"
 
 
 def failures_of_trees(estimator):
@@ -49,10 +50,13 @@ def failures_of_trees(estimator):
 
 @pytest.mark.slow
 @parametrize_with_checks(
-    [TrimmedClassifier("auto"), TrimmedClassifier("linear"), TrimmedClassifier("forest")],
+    [
+        *(TrimmedClassifier(name) for name in ("auto", "linear", "forest")),
+        *(TrimmedRegressor(name) for name in ("auto", "linear", "forest")),
+    ],
     expected_failed_checks=failures_of_trees,
 )
-def test_nor_about_named_models_in_the_wrapper(estimator, check):
+def test_nor_about_named_models_in_the_wrappers(estimator, check):
     check(estimator)
 
 
@@ -60,6 +64,7 @@ def test_nor_about_named_models_in_the_wrapper(estimator, check):
 @parametrize_with_checks(
     [
         RankedRangeClassifier(m=0.1),
+        RankedRangeRegressor(m=0.1),
         RankedRangeRegressor(loss="absolute"),
         RankedRangeRegressor(loss="huber", k=0.9),
         TopKMultilabelClassifier(loss="subset"),

@@ -29,7 +29,7 @@ from scipy.special import (
     stdtrit,
 )
 
-from sorr._typing import FloatArray
+from sorr._typing import BoolArray, FloatArray
 from sorr.share.constants import (
     BELIEVED_ROWS,
     BEYOND_BELL,
@@ -142,6 +142,10 @@ BELLS = (
 )
 
 
+PARTS = ((0,), (0, -1, 1))
+"""The sides of wrong targets: anywhere, or also on both sides."""
+
+
 class Component(NamedTuple):
     """A normal part of the errors of wrong targets."""
 
@@ -190,7 +194,7 @@ class Explanation:
     def n_numbers(self) -> int:
         """How many numbers were fitted besides the centre, a scale and the bell."""
         sides = sum(part.side != 0 for part in self.outliers)
-        return int(self.is_skewed) + (2 if self.outliers else 0) + 3 * sides
+        return int(self.is_skewed) + 2 * len(self.outliers) + sides  # a share, a width, a mean
 
     def penalty(self, rows: float, more: int = 0) -> float:
         """Return the price of numbers that were fitted, and of another bell than the normal one.
@@ -277,34 +281,41 @@ class Explanation:
 
     # -- Fitting ---------------------------------------------------------------------------------
 
-    def with_outliers(self, errors: FloatArray, mass: FloatArray, *, sides: bool) -> Explanation:
-        """Return the same bell with wrong targets further out: a start for `improve`."""
-        reach = self.bell.quantile(REACH)
-        u = self.in_scales(errors)
-        far = np.abs(u) > reach
-        width = _wide(self, errors, np.where(far, mass, 0.0))
-        outliers = [Component(1.0, self.centre, width, 0)]
-        if sides:
-            for side, scale in ((-1, self.below), (1, self.above)):
-                part = far & (side * u > 0)
-                off, size = np.abs(errors[part] - self.centre), reach * scale
-                mean, spread = size + scale, max(width, size)
-                if part.any():
-                    mean = max(float(np.median(off)), size)
+    def with_outliers(
+        self, errors: FloatArray, mass: FloatArray, parts: tuple[int, ...]
+    ) -> Explanation:
+        """Return the same bell with wrong targets further out: a start for `improve`.
+
+        Parameters
+        ----------
+        errors, mass : ndarray of shape (n_samples,)
+        parts : tuple of int
+            The sides of the components, as in `Component`.
+        """
+        reach, u = self.bell.quantile(REACH), self.in_scales(errors)
+        is_far = np.abs(u) > reach
+        width = _wide(self, errors, np.where(is_far, mass, 0.0))
+        outliers = []
+        for side in parts:
+            mean, spread = 0.0, width
+            if side:
+                of_side = is_far & (side * u > 0)
+                off = np.abs(errors[of_side] - self.centre)
+                mean = reach * (self.below if side < 0 else self.above)
+                if len(off):
+                    mean = max(float(np.median(off)), mean)
                     spread = max(float(np.std(off)), NARROWEST_SIDE * self.scale)
-                outliers.append(Component(1.0, self.centre + side * mean, spread, side))
-        share = float(mass[far].sum() / mass.sum())
-        parts = tuple(part._replace(weight=1 / len(outliers)) for part in outliers)
-        return replace(self, share=as_prior(share), outliers=parts)
+            outliers.append(Component(1 / len(parts), self.centre + side * mean, spread, side))
+        share = as_prior(float(mass[is_far].sum() / mass.sum()))
+        return replace(self, share=share, outliers=tuple(outliers))
 
     def simpler(self) -> Iterator[Explanation]:
-        """Yield the same with wrong targets on one side less."""
-        for part in self.outliers:
-            if part.side:
-                rest = [other for other in self.outliers if other is not part]
-                total = max(sum(other.weight for other in rest), 1e-9)
-                rest = [other._replace(weight=other.weight / total) for other in rest]
-                yield replace(self, outliers=tuple(rest))
+        """Yield the same with one component of wrong targets less, if there are several."""
+        for part in self.outliers if len(self.outliers) > 1 else ():
+            rest = [other for other in self.outliers if other is not part]
+            total = max(sum(other.weight for other in rest), 1e-9)
+            rest = [other._replace(weight=other.weight / total) for other in rest]
+            yield replace(self, outliers=tuple(rest))
 
     def improve(
         self,
@@ -429,15 +440,23 @@ def explain_wrong(
 ) -> Explanation:
     """Return the best explanation with wrong targets."""
     errors, mass = compress(errors, mass)
+    further = np.sign(errors - weighted_median(errors, mass)) @ (mass * _far_out(errors, mass))
     starts = [
-        start.with_outliers(errors, mass, sides=sides)
+        start.with_outliers(errors, mass, parts)
         for start in honest_starts(errors, mass, floor)
         if may_be_skewed or not start.is_skewed
-        for sides in (False, True)
+        for parts in (*PARTS, (1 if further > 0 else -1,))
     ]
     wrong = _best(starts, errors, mass)
     others = [_settle(each, errors, mass, EM_STEPS) for each in wrong.simpler()]
     return max([wrong, *others], key=_value)
+
+
+def _far_out(errors: FloatArray, mass: FloatArray) -> BoolArray:
+    """Return which errors lie further out than those of a normal bell."""
+    off = np.abs(errors - weighted_median(errors, mass))
+    unit = NORMAL.quantile(REACH) / NORMAL.quantile(0.5)
+    return np.asarray(off > unit * weighted_median(off, mass))
 
 
 def _best(starts: Iterable[Explanation], errors: FloatArray, mass: FloatArray) -> Explanation:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,7 @@ from sorr.share.constants import (
 from sorr.share.equal_rows import is_sparse
 from sorr.share.errors import (
     NORMAL,
+    PARTS,
     Bell,
     Explanation,
     Findings,
@@ -183,17 +185,15 @@ def trimmed_starts(rows: Rows, rng: np.random.Generator) -> list[FloatArray]:
     moved = rows._replace(y=rows.y - rows.A @ plain)
     kept = 0.5 * (moved.mass.sum() + rows.A.shape[1] * moved.mass.mean())
     starts = [np.zeros_like(plain), *_scatter_starts(moved), *_random_starts(moved, kept, rng)]
-    tried = sorted((_concentrate(moved, each, kept, _FIRST_STEPS) for each in starts), key=_first)
+    tried = sorted(
+        (_concentrate(moved, each, kept, _FIRST_STEPS) for each in starts), key=itemgetter(0)
+    )
     best = [_concentrate(moved, each, kept, _STEPS) for _, each in tried[:_POLISHED]]
     distinct: list[tuple[float, FloatArray]] = []
-    for value, theta in sorted(best, key=_first):
+    for value, theta in sorted(best, key=itemgetter(0)):
         if all(value > other * (1 + DISTINCT_MINIMA) for other, _ in distinct):
             distinct.append((value, theta))
     return [theta + plain for _, theta in distinct[:STARTS]]
-
-
-def _first(pair: tuple[float, FloatArray]) -> float:
-    return pair[0]
 
 
 def _concentrate(
@@ -520,28 +520,27 @@ def _search(rows: Rows, rng: np.random.Generator) -> Found:
         off = rows.y - rows.A @ theta
         size = max(weighted_median(np.abs(off), rows.mass), rows.floor) / NORMAL.quantile(0.5)
         bell = Explanation(NORMAL, 0.0, size, size, floor=rows.floor)
-        for sides, by_distance in product((False, True), repeat=2):
-            start = bell.with_outliers(off, rows.mass, sides=sides)
+        for parts, by_distance in product(PARTS, (False, True)):
+            start = bell.with_outliers(off, rows.mass, parts)
             fits.append(settle(rows, theta, start, Shape(by_distance), _FIRST_LINE_STEPS))
     promising = sorted(fits, key=_rank)[-_PROMISING:]
-    wrong = max((settle_on(rows, each) for each in promising), key=_rank)
-    simpler = [settle(rows, wrong.theta, each, wrong.shape) for each in wrong.errors.simpler()]
-    wrong = max([wrong, *simpler], key=_rank)
+    wrong = max((_go_on(rows, each, each.errors) for each in promising), key=_rank)
+    wrong = max([wrong, *(_go_on(rows, wrong, it) for it in wrong.errors.simpler())], key=_rank)
     off = rows.y - rows.A @ wrong.theta
     tail = explain_honest(off, rows.mass, rows.floor)
     honest = _honest(rows, wrong.theta, tail)
     other = explain_wrong(off, rows.mass, rows.floor, may_be_skewed=tail.is_skewed)
     if other.bell is not NORMAL or other.is_skewed:
-        wrong = max(wrong, settle(rows, wrong.theta, other, wrong.shape), key=_rank)
+        wrong = max(wrong, _go_on(rows, wrong, other), key=_rank)
     if honest.shape.sizes and honest.value > wrong.value:
         shape = replace(wrong.shape, sizes=honest.shape.sizes)
         wrong = max(wrong, settle(rows, wrong.theta, wrong.errors, shape), key=_rank)
     return Found(honest, wrong)
 
 
-def settle_on(rows: Rows, fit: Fit) -> Fit:
-    """Return what more steps lead to."""
-    return settle(rows, fit.theta, fit.errors, fit.shape)
+def _go_on(rows: Rows, fit: Fit, errors: Explanation) -> Fit:
+    """Return what more steps lead to, from another explanation of errors perhaps."""
+    return settle(rows, fit.theta, errors, fit.shape)
 
 
 def _honest(rows: Rows, theta: FloatArray, heavy: Explanation) -> Fit:
