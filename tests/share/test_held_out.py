@@ -1,4 +1,4 @@
-"""Held-out probabilities: no model has seen the row that it scores, whatever holds it out."""
+"""Held-out outputs: no model has seen the row that it scores, whatever holds it out."""
 
 import os
 import subprocess
@@ -11,11 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -25,12 +30,12 @@ from sklearn.model_selection import (
     cross_val_predict,
 )
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from sorr import held_out_probabilities
+from sorr import held_out_predictions, held_out_probabilities
 from sorr.share import LabelledRows, make_model
 from sorr.share.equal_rows import find_equal_rows, merge_groups, number_columns
 from sorr.share.held_out import assign_folds
@@ -681,3 +686,200 @@ def test_progress_is_printed_on_request(capsys):
     assert lines[-1].endswith("fold by fold (5 of 5)")
     held_out_probabilities("forest", X, y, random_state=0, verbose=2)
     assert "tree by tree (200 of 200)" in capsys.readouterr().err
+
+
+# -- Predictions of numbers ------------------------------------------------------------------------
+
+
+class NumberSpy(RegressorMixin, BaseEstimator):
+    """A regressor that remembers the first column, a row number, of what it saw and scored."""
+
+    def fit(self, X, y):
+        self.mean_ = float(np.mean(y))
+        self.rows_ = set(np.asarray(X)[:, 0].astype(int))
+        return self
+
+    def predict(self, X):
+        rows = np.asarray(X)[:, 0].astype(int)
+        assert not self.rows_ & set(rows)
+        Spy.seen.append((self.rows_, rows))
+        return np.full(len(rows), self.mean_)
+
+
+@pytest.fixture
+def number_spy():
+    Spy.seen.clear()
+    return NumberSpy()
+
+
+def numbers(n=150, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, X @ [1.0, 2.0, -1.0] + np.abs(X[:, 0]) + 0.3 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("cv", [None, 3, KFold(4), "iterable", "list"])
+def test_no_number_is_predicted_by_a_model_that_has_seen_it(cv, number_spy):
+    X, _ = numbered()
+    y = np.random.default_rng(1).normal(size=120)
+    if isinstance(cv, str):
+        splits = KFold(3).split(X)
+        cv = splits if cv == "iterable" else list(splits)
+    p = held_out_predictions(number_spy, X, y, cv=cv, random_state=0)
+    assert p.shape == (120,)
+    assert_array_equal(np.sort(scored()), np.arange(120))
+    n_folds = {None: 5, 3: 3}.get(cv if cv is None or cv == 3 else 0)
+    assert n_folds is None or len(Spy.seen) == n_folds
+
+
+@pytest.mark.parametrize(
+    "model",
+    [Ridge(), make_pipeline(StandardScaler(), Ridge()), GridSearchCV(Ridge(), {"alpha": [1, 9]})],
+)
+@pytest.mark.parametrize("cv", [KFold(4), KFold(5, shuffle=True, random_state=3)])
+def test_a_splitter_predicts_what_scikit_learn_would(model, cv):
+    X, y = numbers()
+    expected = cross_val_predict(model, X, y, cv=cv)
+    assert_allclose(held_out_predictions(model, X, y, cv=cv), expected)
+
+
+def test_groups_and_splitters_of_groups_hold_numbers_together(number_spy):
+    X, _ = numbered()
+    y, groups = np.random.default_rng(1).normal(size=120), np.arange(120) // 10
+    for cv in (None, GroupKFold(4)):
+        Spy.seen.clear()
+        held_out_predictions(number_spy, X, y, cv=cv, groups=groups, random_state=0)
+        for seen, out in Spy.seen:
+            assert not set(groups[list(seen)]) & set(groups[out])
+
+
+def test_a_splitter_that_does_not_hold_out_each_number_once_is_refused():
+    X, y = numbers()
+    with pytest.raises(ValueError, match=r"never or more than once; needed .* such as cv=5"):
+        held_out_predictions(Ridge(), X, y, cv=ShuffleSplit(3, random_state=0))
+
+
+def test_copies_with_numbers_are_never_apart(number_spy):
+    X, _ = numbered(60)
+    y = np.random.default_rng(1).normal(size=180)
+    held_out_predictions(number_spy, np.repeat(X, 3, axis=0), y, random_state=0)
+    assert len(scored()) == 180
+
+
+@pytest.mark.parametrize("name", ["forest", "boosting", *slow("auto")])
+def test_a_copy_does_not_give_its_number_away(name):
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(100, 3)), 2, axis=0)
+    y = np.repeat(rng.normal(size=100), 2)  # nothing to learn but by heart
+    p = held_out_predictions(name, X, y, random_state=0)
+    assert np.corrcoef(p, y)[0, 1] < 0.3
+
+
+@pytest.mark.parametrize("name", ["linear", "forest"])
+def test_rows_of_a_category_share_their_predictions(name):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, size=(120, 1)).astype(float)
+    y = X[:, 0] ** 2 + rng.normal(size=120)
+    p = held_out_predictions(name, X, y, random_state=0)
+    for value in range(4):
+        assert len(np.unique(p[X[:, 0] == value].round(12))) == 1
+
+
+@pytest.mark.parametrize("kind", [RandomForestRegressor, ExtraTreesRegressor])
+def test_forests_predict_numbers_out_of_bag(kind):
+    X, y = numbers(80)
+    X[40:50] = X[:10]  # copies
+    found = held_out_predictions(kind(40, bootstrap=True, random_state=5), X, y)
+    fitted = kind(40, bootstrap=True, random_state=5).fit(X, y)
+    copies = [np.flatnonzero((row == X).all(axis=1)) for row in X]
+    by_tree = np.array([tree.predict(X) for tree in fitted.estimators_])
+    compared = 0
+    for i in range(80):
+        is_out = [not np.isin(copies[i], drawn).any() for drawn in fitted.estimators_samples_]
+        if sum(is_out) >= 10:
+            assert_allclose(found[i], by_tree[is_out, i].mean())
+            compared += 1
+    assert compared > 50
+
+
+def test_numbers_without_copies_have_the_out_of_bag_predictions_of_scikit_learn():
+    X, y = numbers(200)
+    forest = RandomForestRegressor(80, random_state=0, oob_score=True).fit(X, y)
+    found = held_out_predictions(RandomForestRegressor(80, random_state=0), X, y)
+    assert_allclose(found, forest.oob_prediction_)
+
+
+@pytest.mark.parametrize("name", ["auto", "forest", "linear", "boosting"])
+def test_named_models_learn_numbers_and_take_missing_ones(name):
+    X, y = numbers(200)
+    X[::7, 2] = np.nan
+    p = held_out_predictions(name, X, y, random_state=0)
+    assert 0.7 < np.corrcoef(p, y)[0, 1] < 0.999
+
+
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_array])
+@pytest.mark.parametrize("name", ["linear", *slow("auto", "forest", "boosting")])
+def test_named_models_of_numbers_take_sparse_rows(name, form):
+    X, y = numbers()
+    X[np.abs(X) < 0.3] = 0
+    p = held_out_predictions(name, form(X), y, random_state=0)
+    assert np.corrcoef(p, y)[0, 1] > 0.7
+
+
+def test_weights_reach_a_regressor():
+    X, y = numbers()
+    weight = np.random.default_rng(0).uniform(0.1, 3, size=150)
+    weight[:10] = 0
+    found = held_out_predictions(Ridge(), X, y, cv=KFold(3), sample_weight=weight)
+    for train, test in KFold(3).split(X):
+        train = train[weight[train] > 0]
+        peer = Ridge().fit(X[train], y[train], weight[train])
+        assert_allclose(found[test], peer.predict(X[test]))
+
+
+def test_where_all_numbers_to_learn_from_are_equal_that_is_predicted():
+    X, y = numbers(60)
+    y = np.where(np.arange(60) < 30, 1.0, 2.0)
+    assert_array_equal(held_out_predictions(Ridge(), X, y, cv=KFold(2)), 3 - y)
+
+
+@pytest.mark.parametrize("n", [101, 250])
+def test_many_numbers_are_predicted_by_models_of_two_samples(n, number_spy):
+    X, _ = numbered(n)
+    y = np.random.default_rng(1).normal(size=n)
+    held_out_predictions(number_spy, X, y, max_train_rows=100, random_state=0)
+    assert_array_equal(np.sort(scored()), np.arange(n))
+    samples = {frozenset(seen) for seen, _ in Spy.seen}
+    assert len(samples) == 2
+    assert max(map(len, samples)) <= 100
+
+
+@pytest.mark.digits
+@pytest.mark.parametrize("name", ["forest", *slow("auto", "linear", "boosting")])
+def test_the_same_seed_predicts_the_same_bytes_whatever_the_number_of_jobs(name):
+    X, y = numbers()
+    one, two = (held_out_predictions(name, X, y, random_state=7, n_jobs=n) for n in (None, 2))
+    assert one.tobytes() == two.tobytes()
+    assert held_out_predictions(name, X, y, random_state=8).tobytes() != one.tobytes()
+
+
+def test_bad_numbers_are_refused():
+    X, y = numbers()
+    missing = np.where(np.arange(150) == 4, np.nan, y)
+    with pytest.raises(ValueError, match="y has 1 missing or infinite entries, the first in row 4"):
+        held_out_predictions("linear", X, missing)
+    with pytest.raises(TypeError, match="y holds values that are no numbers"):
+        held_out_predictions("linear", X, ["a"] * 150)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        held_out_predictions("linear", X, y[:-1])
+    with pytest.raises(ValueError, match="estimator='forrest' is not known"):
+        held_out_predictions("forrest", X, y)
+    with pytest.raises(ValueError, match="KNeighborsRegressor takes no sample_weight"):
+        held_out_predictions(KNeighborsRegressor(), X, y, sample_weight=np.ones(150))
+
+
+def test_progress_of_predictions_is_printed_on_request(capsys):
+    held_out_predictions("linear", *numbers(60), random_state=0, verbose=2)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 5
+    assert lines[-1].startswith("[held_out_predictions] ")

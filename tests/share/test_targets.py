@@ -154,7 +154,7 @@ def test_outliers_are_found_where_errors_are_small():
     y[rows] += 2.5  # no more than large errors of the largest predictions
     found = judge_targets(predictions, y)
     assert found.flagged_[rows].all()
-    assert found.flagged_.sum() <= len(rows) + 2
+    assert found.flagged_.sum() <= len(rows) + 10  # 1 % of the right ones
 
 
 def sizes_by_row(seed=0, n=600, wrong=0):

@@ -7,10 +7,8 @@ among rows which are nearly all outliers, a row with a small error is one by cha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,17 +20,14 @@ from sorr.ranked import Mass
 from sorr.share.constants import (
     BY_CHANCE,
     CLIPPED_COLUMN,
-    DISTINCT_MINIMA,
     FEWEST_FOR_EACH_COLUMN,
     LARGEST_LOG_SPREAD,
     LINE_SAMPLE,
     LINE_STEPS,
     PULL_OF_PRIOR,
     ROWS_FOR_EACH_COLUMN,
-    STARTS,
     WIDEST,
 )
-from sorr.share.equal_rows import is_sparse
 from sorr.share.errors import (
     NORMAL,
     PARTS,
@@ -46,16 +41,10 @@ from sorr.share.errors import (
     floor_of,
     weighted_median,
 )
-from sorr.share.linear import centre_and_spread
 from sorr.share.targets import TargetJudgement, cannot_judge, judge_explained, why_not
+from sorr.share.trimmed_squares import Rows, Units, trimmed_starts
 from sorr.solvers import trim
 
-_RIDGE = 1e-10  # of the mean diagonal, so that columns may depend on each other
-_SUBSAMPLE, _ROWS_EACH = 300, 5  # rows that random starts are tried on, and for each column
-_WORK = 1e9  # multiplications that random starts may take
-_FEWEST_STARTS = 10
-_FIRST_STEPS, _STEPS = 3, 50  # of concentration: for every start, and for the best ones
-_POLISHED = 8  # starts that are followed to the end
 _FIRST_LINE_STEPS, _PROMISING = 6, 3  # of every explanation, and how many go on
 _BOUNDED = Bell("Student 3", 3.0)  # errors of any size add little to its score
 _SMALL = 0.05  # scales: the logarithm of an error goes no further down
@@ -119,186 +108,6 @@ def judge_line(
     return _judge_all(_search(rows, rng), unit, X, y, mass, part, floor, remark)
 
 
-# -- Rows of a sample ------------------------------------------------------------------------------
-
-
-class Units(NamedTuple):
-    """The centre and the unit of each column."""
-
-    centre: FloatArray
-    unit: FloatArray
-    intercept: bool
-
-    @classmethod
-    def of(cls, X: Any, intercept: bool) -> Units:
-        """Return those of some rows: medians, and spreads that outliers hardly change."""
-        dense: Any = X.toarray() if is_sparse(X) else X
-        centre, unit = centre_and_spread(dense.astype(np.float64, copy=False))
-        return cls(centre if intercept else np.zeros(len(centre)), unit, intercept)
-
-    def apply(self, X: Any) -> FloatArray:
-        """Return rows in these units, with a column of ones for the intercept."""
-        dense: Any = X.toarray() if is_sparse(X) else X
-        A = np.ones((dense.shape[0], len(self.centre) + self.intercept))
-        A[:, : len(self.centre)] = (dense - self.centre) / self.unit
-        return A
-
-    def original(self, theta: FloatArray) -> FloatArray:
-        """Return coefficients of the columns as they were given."""
-        d = len(self.centre)
-        coef = theta[:d] / self.unit
-        return np.append(coef, theta[d] - self.centre @ coef) if self.intercept else coef
-
-
-class Rows(NamedTuple):
-    """Rows in robust units, their targets and masses."""
-
-    A: FloatArray
-    y: FloatArray
-    mass: FloatArray
-    intercept: bool
-    floor: float
-
-    @property
-    def columns(self) -> FloatArray:
-        """The columns without the one of the intercept."""
-        return self.A[:, :-1] if self.intercept else self.A
-
-    def solve(self, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the least-squares plane of weighted rows, and its gram matrix."""
-        heavy = self.A * weight[:, None]
-        gram = heavy.T @ self.A
-        gram.flat[:: len(gram) + 1] += _RIDGE * max(np.trace(gram) / len(gram), 1e-300)
-        return np.linalg.solve(gram, heavy.T @ self.y), gram
-
-    def leverage(self, gram: FloatArray) -> FloatArray:
-        """Return how much each row could move that plane."""
-        return np.asarray(np.einsum("ij,ij->i", self.A @ np.linalg.inv(gram), self.A))
-
-
-# -- Starts: least trimmed squares -----------------------------------------------------------------
-
-
-def trimmed_starts(rows: Rows, rng: np.random.Generator) -> list[FloatArray]:
-    """Return distinct local minima of least trimmed squares over half of the rows, best first."""
-    plain, _ = rows.solve(rows.mass)
-    moved = rows._replace(y=rows.y - rows.A @ plain)
-    kept = 0.5 * (moved.mass.sum() + rows.A.shape[1] * moved.mass.mean())
-    starts = [np.zeros_like(plain), *_scatter_starts(moved), *_random_starts(moved, kept, rng)]
-    tried = sorted(
-        (_concentrate(moved, each, kept, _FIRST_STEPS) for each in starts), key=itemgetter(0)
-    )
-    best = [_concentrate(moved, each, kept, _STEPS) for _, each in tried[:_POLISHED]]
-    distinct: list[tuple[float, FloatArray]] = []
-    for value, theta in sorted(best, key=itemgetter(0)):
-        if all(value > other * (1 + DISTINCT_MINIMA) for other, _ in distinct):
-            distinct.append((value, theta))
-    return [theta + plain for _, theta in distinct[:STARTS]]
-
-
-def _concentrate(
-    rows: Rows, theta: FloatArray, kept: float, steps: int
-) -> tuple[float, FloatArray]:
-    """Fit the rows that are closest, again and again; no step makes their squares larger."""
-    last = np.inf
-    for _ in range(steps):
-        squares = (rows.y - rows.A @ theta) ** 2
-        near = _nearest(squares, rows.mass, kept)
-        value = float(rows.mass[near] @ squares[near])
-        if value >= last * (1 - 1e-10):
-            break
-        last = value
-        some = rows._replace(A=rows.A[near], y=rows.y[near])
-        theta, _ = some.solve(rows.mass[near])
-    return last, theta
-
-
-def _nearest(values: FloatArray, mass: FloatArray, kept: float) -> IntArray:
-    """Return the rows of the smallest values, up to a mass."""
-    if (mass == mass[0]).all():
-        count = min(max(round(kept / mass[0]), 1), len(values))
-        return np.argpartition(values, count - 1)[:count]
-    order = np.argsort(values, kind="stable")
-    count = int(np.searchsorted(np.cumsum(mass[order]), kept * (1 - 1e-12))) + 1
-    return order[:count]
-
-
-def _scatter_starts(rows: Rows) -> Iterator[FloatArray]:
-    """Yield planes that follow from robust covariances, and planes of the rows nearest to them."""
-    d = rows.A.shape[1] - rows.intercept
-    unit = 1.4826 * np.median(np.abs(rows.y))
-    Z = np.column_stack([rows.columns, rows.y / (unit or 1.0)])
-    half = 0.5 * rows.mass.sum()
-    for scatter in _scatters(Z):
-        coef = np.linalg.solve(scatter[:d, :d] + 1e-6 * np.eye(d), scatter[:d, d]) * (unit or 1.0)
-        off = rows.y - rows.columns @ coef
-        yield np.append(coef, np.median(off)) if rows.intercept else coef
-        for columns in (d + 1, d):  # nearest in rows and targets, and in rows alone
-            size = _robust_sizes(Z[:, :columns], scatter[:columns, :columns])
-            near = _nearest(size, rows.mass, half)
-            yield rows._replace(A=rows.A[near], y=rows.y[near]).solve(rows.mass[near])[0]
-
-
-def _scatters(Z: FloatArray) -> Iterator[FloatArray]:
-    """Yield covariances which outliers change little: of bounded values, signs, the middle, ranks.
-
-    References
-    ----------
-    M. Hubert, P. Rousseeuw and T. Verdonck, "A deterministic algorithm for robust location and
-    scatter", Journal of Computational and Graphical Statistics 2012.
-    """
-    yield _correlation(np.tanh(Z))
-    norms = np.linalg.norm(Z, axis=1)
-    signs = Z / np.maximum(norms, 1e-12)[:, None]
-    yield signs.T @ signs * (Z.shape[1] / len(Z))
-    middle = Z[norms <= np.median(norms)]
-    yield np.cov(middle.T).reshape(2 * (Z.shape[1],))
-    yield _correlation(np.argsort(np.argsort(Z, axis=0), axis=0) / len(Z))
-
-
-def _correlation(Z: FloatArray) -> FloatArray:
-    off = Z - Z.mean(axis=0)
-    spread = np.sqrt((off * off).mean(axis=0))
-    off /= np.where(spread > 0, spread, 1.0)
-    return np.asarray(off.T @ off / len(off))
-
-
-def _robust_sizes(Z: FloatArray, scatter: FloatArray) -> FloatArray:
-    """Return the distance of each row from the middle, in robust spreads along main axes."""
-    along = Z @ np.linalg.eigh(scatter)[1]
-    off = along - np.median(along, axis=0)
-    spread = np.median(np.abs(off), axis=0)
-    rough = off.std(axis=0)
-    spread = np.where(spread > 1e-9 * rough, spread, rough)
-    return np.asarray(np.linalg.norm(off / np.where(spread > 0, spread, 1.0), axis=1))
-
-
-def _random_starts(rows: Rows, kept: float, rng: np.random.Generator) -> list[FloatArray]:
-    """Return the best planes through as many random rows as there are columns, after two steps."""
-    n, p = rows.A.shape
-    size = min(n, max(_SUBSAMPLE, _ROWS_EACH * p))
-    some = rng.choice(n, size, replace=False, p=rows.mass / rows.mass.sum())
-    A, y = rows.A[some], rows.y[some]
-    count = max(p, min(size, round(size * kept / rows.mass.sum())))
-    n_starts = int(np.clip(_WORK / (size * p * p), _FEWEST_STARTS, 500))
-    drawn = rng.random((n_starts, size)).argpartition(p - 1, axis=1)[:, :p]
-    ridge = 1e-9 * np.eye(p)
-    few = A[drawn]  # rows of categories may be equal: the ridge keeps their gram matrix regular
-    grams, pulls = few.transpose(0, 2, 1) @ few, few.transpose(0, 2, 1) @ y[drawn][..., None]
-    theta = np.linalg.solve(grams + ridge, pulls)[..., 0]
-    products = (A[:, :, None] * A[:, None, :]).reshape(size, p * p)
-    along = A * y[:, None]
-    for _ in range(2):
-        squares = (y - theta @ A.T) ** 2
-        limit = np.partition(squares, count - 1, axis=1)[:, count - 1 : count]
-        is_near = (squares <= limit).astype(np.float64)
-        grams = (is_near @ products).reshape(-1, p, p) + size * ridge
-        theta = np.linalg.solve(grams, (is_near @ along)[..., None])[..., 0]
-    squares = (y - theta @ A.T) ** 2
-    values = np.partition(squares, count - 1, axis=1)[:, :count].sum(axis=1)
-    return list(theta[np.argsort(values)[:10]])
-
-
 # -- Explanations of the errors of a plane ---------------------------------------------------------
 
 
@@ -336,12 +145,9 @@ class Fit(NamedTuple):
     """The mean and the spread of the logarithms of distances."""
     slopes: FloatArray
     """Of the logarithm of the size of errors."""
+    holds_majority: bool
+    """Whether half of the rows or more are honest."""
     value: float
-
-    @property
-    def holds_majority(self) -> bool:
-        """Whether more than half of the rows are honest."""
-        return bool((self.honest > 0.5).mean() >= 0.5)
 
 
 class Place(NamedTuple):
@@ -354,8 +160,7 @@ class Place(NamedTuple):
 
 def place_rows(fit: Fit, columns: FloatArray, leverage: FloatArray) -> Place:
     """Return the prior and the size of errors of rows, by their leverage in the plane of a fit."""
-    place = np.log(np.maximum(leverage * fit.total, 1e-12))
-    distance = (place - fit.places[0]) / fit.places[1]
+    distance = (_log(leverage * fit.total) - fit.places[0]) / fit.places[1]
     log_prior = fit.prior[0] + fit.prior[1] * distance + fit.prior[2] * distance**2
     log_prior = np.clip(log_prior, _LOWEST, _HIGHEST)
     spread = np.ones(len(columns))
@@ -363,6 +168,18 @@ def place_rows(fit: Fit, columns: FloatArray, leverage: FloatArray) -> Place:
         size = _of_size(distance, columns, fit.shape.sizes) @ fit.slopes
         spread = np.exp(np.clip(size, -LARGEST_LOG_SPREAD, LARGEST_LOG_SPREAD))
     return Place(log_prior, spread, distance)
+
+
+def _places(far: FloatArray, mass: FloatArray) -> FloatArray:
+    """Return the mean and the spread of the logarithms of squared distances."""
+    logs = _log(far)
+    middle = float(mass @ logs / mass.sum())
+    spread = float(np.sqrt(mass @ (logs - middle) ** 2 / mass.sum()))
+    return np.array([middle, max(spread, 1e-9)])
+
+
+def _log(far: FloatArray) -> FloatArray:
+    return np.asarray(np.log(np.maximum(far, 1e-12)))
 
 
 _LOWEST, _HIGHEST = (float(logit(as_prior(share))) for share in (0.0, 1.0))
@@ -410,13 +227,13 @@ def settle(
         np.array([log_share, 0.0, 0.0]),
         np.array([0.0, 1.0]),
         np.zeros(len(shape.sizes)),
-        -np.inf,
+        holds_majority=False,
+        value=-np.inf,
     )
     value = -np.inf
     for _ in range(steps):
         leverage = rows.leverage(fit.gram)
-        place = np.log(np.maximum(leverage * fit.total, 1e-12))
-        fit = fit._replace(places=np.array([place.mean(), max(float(place.std()), 1e-9)]))
+        fit = fit._replace(places=_places(leverage * fit.total, rows.mass))
         log_prior, sizes, distance = place_rows(fit, columns, leverage)
         spread = sizes * fitted_spread(leverage, fit.honest)
         off = (rows.y - rows.A @ fit.theta) / spread
@@ -450,7 +267,10 @@ def settle(
         if moved < _STILL * errors.scale:
             break
     more = 2 * (shape.by_distance and bool(fit.errors.outliers)) + len(fit.slopes)
-    return fit._replace(value=value - fit.errors.penalty(whole, more))
+    return fit._replace(
+        holds_majority=bool(rows.mass @ (fit.honest > 0.5) >= 0.5 * whole),
+        value=value - fit.errors.penalty(whole, more),
+    )
 
 
 def _new_prior(fit: Fit, distance: FloatArray, honest: FloatArray, mass: FloatArray) -> FloatArray:
@@ -569,8 +389,9 @@ def _sizes_that_pay(rows: Rows, fit: Fit) -> tuple[int, ...]:
     size = max(weighted_median(np.abs(off), rows.mass), rows.floor) / bell.quantile(0.5)
     excess = bell.weight(off / size) * (off / size) ** 2
     excess -= rows.mass @ excess / rows.mass.sum()
-    place = np.log(np.maximum(rows.leverage(fit.gram) * fit.total, 1e-12))
-    distance = (place - place.mean()) / max(float(place.std()), 1e-9)
+    far = rows.leverage(fit.gram) * fit.total
+    middle, width = _places(far, rows.mass)
+    distance = (_log(far) - middle) / width
     d = rows.columns.shape[1]
     Z = _of_size(distance, rows.columns, tuple(range(2 * d + 1)))
     root = np.sqrt(rows.mass)[:, None]
