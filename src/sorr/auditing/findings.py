@@ -22,6 +22,7 @@ _MAX_P_VALUE = 0.01  # that groups differ by chance, for a warning
 _MIN_RATIO = 2.0  # of the dropped share of a group to that of all others, for a warning
 _MIN_DROPPED = 5  # rows of a group, for a warning
 _EXACT = 1e6  # typical errors: with larger ones, most rows fit exactly
+_LARGE = 1e12  # numbers from which on only their size is written
 _MAX_COLUMNS = 3  # in a reason
 _EXPLAINED = 0.8  # of the evidence against a label, after which a reason names no more columns
 _USUAL = (0.1, 0.9)  # quantiles between which a number is usual
@@ -227,8 +228,13 @@ def _explain_number(given: float, suggested: float, sure: float, named: str) -> 
     size = f"{sure:.1f} typical errors too {side}"
     if sure > _EXACT:
         size = f"too {side}; most rows fit exactly"
-    opening = f"Given {given:.4g}, expected {suggested:.4g} ({size})"
+    opening = f"Given {_plain(given)}, expected {_plain(suggested)} ({size})"
     return f"{opening}{', because of ' * bool(named)}{named}."
+
+
+def _plain(value: float) -> str:
+    """Return a number as people write it."""
+    return f"{value:,.0f}" if 1e4 <= abs(value) < _LARGE else f"{value:.4g}"
 
 
 def _strongest(amounts: FloatArray) -> Iterator[int]:

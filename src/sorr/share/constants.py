@@ -196,6 +196,9 @@ BEYOND_BELL = 1.5
 """The least width of wrong targets around the centre, in reaches of the bell: 4 standard deviations
 of a normal."""
 
+ANYWHERE = 0.01
+"""The part of wrong targets that may be anywhere, with the tails of a Cauchy distribution."""
+
 NARROWEST_SIDE = 1.0
 """The least width of wrong targets to one side, in scales of the bell."""
 

@@ -31,6 +31,7 @@ from scipy.special import (
 
 from sorr._typing import BoolArray, FloatArray
 from sorr.share.constants import (
+    ANYWHERE,
     BELIEVED_ROWS,
     BEYOND_BELL,
     DEGREES,
@@ -223,8 +224,16 @@ class Explanation:
         return np.asarray(self.bell.log_density(self.in_scales(errors)) - np.log(width))
 
     def log_wrong(self, errors: FloatArray) -> FloatArray:
-        """Return the log density of the errors of wrong targets."""
-        return np.asarray(np.logaddexp.reduce(self._parts(errors), axis=0))
+        """Return the log density of the errors of wrong targets.
+
+        A small part of them may be anywhere, so that no error is too large, or on the wrong side,
+        to be wrong.
+        """
+        width = BEYOND_BELL * self.bell.quantile(REACH) * 0.5 * (self.below + self.above)
+        anywhere = -np.log(np.pi * width) - np.log1p(((errors - self.centre) / width) ** 2)
+        parts = np.logaddexp.reduce(self._parts(errors), axis=0)
+        both = np.logaddexp(np.log1p(-ANYWHERE) + parts, np.log(ANYWHERE) + anywhere)
+        return np.asarray(both)
 
     def log_odds(self, errors: FloatArray, log_prior: FloatArray | None = None) -> FloatArray:
         """Return the log odds that a target is wrong.

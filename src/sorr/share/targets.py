@@ -331,7 +331,7 @@ def cannot_judge(
         evidence_=-np.inf,
         models_=((model, -np.inf),),
         mass_=mass,
-        log_odds_=np.abs(errors) / spread - 700,
+        log_odds_=np.full(len(y), -np.inf),
         given_=y,
         suggested_=predictions,
         chance_=np.ones(len(y)),
@@ -349,7 +349,10 @@ def conclude_targets(draft: TargetJudgement) -> TargetJudgement:
     near = np.abs(np.where(known, right, 0.0) - draft.given_) > _SAME * np.abs(draft.given_)
     is_wrong = known & near
     found = review(draft, is_wrong, draft.doubt)
-    score = np.where(np.isfinite(found.score), draft.log_odds_, found.score)
+    ranked = draft.log_odds_
+    if not draft.has_evidence:  # then the best explanation by wrong targets may be of one side only
+        ranked = np.abs(draft.error_) - np.log(np.maximum(draft.chance_, 1e-300))
+    score = np.where(np.isfinite(found.score), ranked, found.score)
     # A lower limit: what is less probable than not may be the tail of right targets.
     counted = np.where((found.wrong > PROBABLE) & draft.has_evidence, found.wrong, is_wrong)
     count = float(draft.mass_ @ counted)
