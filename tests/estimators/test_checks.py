@@ -28,22 +28,8 @@ WEIGHTS = [
 ]
 
 
-def known_bugs(estimator):
-    """Return the checks that fail for no good reason, and what has to be mended."""
-    if isinstance(estimator, RankedRangeRegressor):
-        ridge = "the ridge of C='auto' follows variances of rows, not of masses"
-        return dict.fromkeys(WEIGHTS, ridge)
-    bugs = {}
-    if isinstance(estimator, TrimmedRegressor):
-        bugs["check_estimators_empty_data_messages"] = "no rows end in a ZeroDivisionError"
-        if estimator.estimator == "auto":
-            bugs["check_fit2d_1sample"] = "one row is held out, so that a forest has none"
-    return bugs
-
-
 @parametrize_with_checks(
     [RankedRangeClassifier(), RankedRangeRegressor(), TopKMultilabelClassifier()],
-    expected_failed_checks=known_bugs,
 )
 def test_scikit_learn_finds_nothing_to_complain_about(estimator, check):
     check(estimator)
@@ -51,7 +37,6 @@ def test_scikit_learn_finds_nothing_to_complain_about(estimator, check):
 
 @parametrize_with_checks(
     [TrimmedClassifier(LogisticRegression()), TrimmedRegressor(Ridge())],
-    expected_failed_checks=known_bugs,
 )
 def test_nor_about_any_model_in_the_wrappers(estimator, check):
     check(estimator)
@@ -62,10 +47,8 @@ BOOTSTRAP = "a bootstrap draws rows, not masses: extra trees with bootstrap=True
 
 def failures_of_trees(estimator):
     """Return the checks that a bootstrap of rows cannot pass, and why."""
-    bugs = known_bugs(estimator)
-    if estimator.estimator in ("auto", "forest"):
-        bugs |= dict.fromkeys(WEIGHTS, BOOTSTRAP)
-    return bugs
+    is_forest = estimator.estimator in ("auto", "forest")
+    return dict.fromkeys(WEIGHTS, BOOTSTRAP) if is_forest else {}
 
 
 @pytest.mark.slow
@@ -91,7 +74,6 @@ def test_nor_about_named_models_in_the_wrappers(estimator, check):
         TopKMultilabelClassifier(loss="subset+logistic"),
         TopKMultilabelClassifier(loss="multilabel_hinge"),
     ],
-    expected_failed_checks=known_bugs,
 )
 def test_nor_with_other_losses_and_ranks(estimator, check):
     check(estimator)

@@ -504,7 +504,6 @@ def test_named_models_take_sparse_rows(name, form, noisy):
     assert np.corrcoef(model.predict(form(X[~wrong])), y[~wrong])[0, 1] > 0.9
 
 
-@pytest.mark.xfail(reason="the second round makes a line for dense rows", raises=ValueError)
 def test_a_named_line_takes_sparse_rows(noisy):
     X, y, wrong = noisy
     model = trimmed("linear").fit(sparse.csr_array(X), y)
@@ -591,21 +590,18 @@ def test_folds_of_any_form_find_wrong_targets(kind, noisy):
     assert_array_equal(model.judgement_.flagged_, wrong)
 
 
-@pytest.mark.xfail(reason="the splitter is asked again to split fewer rows", raises=IndexError)
 def test_folds_may_be_given_for_each_row(noisy):
     X, y, wrong = noisy
     model = trimmed(cv=PredefinedSplit(np.arange(len(y)) % 5)).fit(X, y)
     assert_array_equal(model.judgement_.flagged_, wrong)
 
 
-@pytest.mark.xfail(reason="both models of auto read the same iterable", raises=ValueError)
 def test_folds_that_can_be_read_once_are_enough_for_two_models(noisy):
     X, y, wrong = noisy
     model = trimmed("auto", cv=KFold(5).split(X)).fit(X, y)
     assert model.outlier_mask_[wrong].mean() > 0.7
 
 
-@pytest.mark.xfail(reason="all rows are copies, so that one fold holds out all of them")
 def test_rows_that_are_all_alike_have_an_answer():
     model = trimmed().fit(np.ones((9, 1)), np.arange(9.0), sample_weight=np.full(9, 2.0))
     assert_allclose(model.predict([[1.0]]), 4.0)

@@ -252,14 +252,15 @@ def _count(number: int, noun: str) -> str:
 def _errors(summary: dict[str, Any]) -> str:
     """Return how many held-out predictions are wrong: of the kept rows, and of all."""
     plain, on_all = _error(summary, "plain"), _error(summary, "plain_on_all")
+    noun = "targets" if summary["task"] == "regression" else "labels"
     if summary["held_out_error"]["robust"] is None:
         return (
             f"Error on held-out rows that were kept: {plain}. On all held-out rows, with the "
-            f"labels as given: {on_all}."
+            f"{noun} as given: {on_all}."
         )
     return (
         f"Error on held-out rows that were kept: {_error(summary, 'robust')}; of a plain fit: "
-        f"{plain}. On all held-out rows, with the labels as given: "
+        f"{plain}. On all held-out rows, with the {noun} as given: "
         f"{_error(summary, 'robust_on_all')} and {on_all}."
     )
 

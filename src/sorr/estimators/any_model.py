@@ -500,6 +500,8 @@ class TrimmedRegressor(RegressorMixin, _Trimmed):
         self, X: Any, y: npt.NDArray[Any], sample_weight: Any, groups: Any, fit_params: Any
     ) -> None:
         X, target, groups = indexable(X, y, groups)
+        if not len(target):
+            raise ValueError("y has 0 rows; needed numbers to learn from")
         weight = as_masses(sample_weight, _num_samples(X))
         rows = NumberedRows(X, target, weight, **self._options(fit_params))
         model = self._model_of(rows)

@@ -11,7 +11,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import column_or_1d
 
 from sorr._checks import as_whole_seed, check_choice
-from sorr._typing import BoolArray, FloatArray, IntArray
+from sorr._typing import BoolArray, FloatArray, IntArray, Weight
 from sorr.estimators.base import (
     Rows,
     check_length,
@@ -24,15 +24,19 @@ from sorr.estimators.ranked_range import RankedRangeLinear, Ranks, Task, ranks_i
 from sorr.losses import Loss, Squared
 from sorr.share import TargetJudgement, judge_line
 
-_ROUNDING = 1e-20  # of the largest variance: columns of less do not vary
+_ROUNDING = 1e-12  # of its mean: a column that varies less does not vary
 _NO_RIDGE = 1e6  # times as much as the ridge does the column that varies least
 
 
-def smallest_variance(X: Any) -> float:
+def smallest_variance(X: Any, weight: Weight | None) -> float:
     """Return the variance of the column that varies least, of those that vary at all."""
-    _, variances = mean_variance_axis(X, axis=0) if issparse(X) else (None, X.var(axis=0))
-    varies = variances[variances > _ROUNDING * max(float(variances.max(initial=0.0)), 1e-300)]
-    return float(varies.min(initial=np.inf)) if len(varies) else 1.0
+    if issparse(X):
+        means, variances = mean_variance_axis(X, axis=0, weights=weight)
+    else:
+        means = np.average(X, axis=0, weights=weight)
+        variances = np.average((X - means) ** 2, axis=0, weights=weight)
+    varies = variances[variances > np.maximum((_ROUNDING * means) ** 2, 1e-300)]
+    return float(varies.min()) if len(varies) else 1.0
 
 
 def _reweigh(rows: Rows, factor: FloatArray) -> Rows:
@@ -204,6 +208,8 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
                 some = _reweigh(some, judged.weight[kept])
         else:
             ranks = ranks_in_all(self.m, self.k, masses)
+        if self.fit_intercept and (some.y == some.y[0]).all():
+            start = np.append(np.zeros(some.X.shape[1]), some.y[0])  # a fit without any loss
         task = Task(rows=some, loss=loss, target=some.y, ranks=ranks, start=start)
         solution, notices = self._learn(task)
         self.coef_, self.intercept_ = solution.coef, float(solution.intercept)
@@ -225,7 +231,7 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
             return self.C
         if self.C != "auto":
             raise TypeError(f"C={self.C!r} is of type str; needed a number or 'auto'")
-        return _NO_RIDGE / smallest_variance(task.rows.X)
+        return _NO_RIDGE / smallest_variance(task.rows.X, task.rows.weight)
 
     def predict(self, X: Any) -> FloatArray:
         """Return the prediction for each row.

@@ -186,7 +186,7 @@ LARGEST_SHARE_OF_FAR = 0.45
 DEGREES = (10.0, 5.0, 3.0, 2.0)
 """Degrees of freedom of Student's distributions among the bells of honest errors."""
 
-VARIETIES = (0.75,)
+VARIETIES = (0.75, 1.25)
 """Bells of normal errors whose sizes differ by row: standard deviations of their logarithms."""
 
 REACH = 0.99

@@ -46,10 +46,11 @@ from sorr.share.constants import (
 
 _LOG_2_PI = float(np.log(2 * np.pi))
 _FIRST_STEPS, _PROMISING = 8, 3  # steps from every start, and how many go on
-_TAIL, _MIDDLE = 200, 400  # errors that are kept as they are, and groups of the others
+_MOST, _BINS = 600, 1000  # errors that are kept as they are, and bins of more
 _NODES = np.linspace(-2.5, 2.5, 11)  # standard deviations: sizes that errors of a mixed bell have
 _SHARES = np.exp(-0.5 * _NODES**2) / np.exp(-0.5 * _NODES**2).sum()
 _EXACT = 1e-9  # of the spread of targets: errors below are as good as zero
+LARGEST = 1e100  # targets beyond would have infinite squares
 _SURELY = 700.0  # in logarithms
 _CORNER = 0.1  # scales within which the weight of a Laplace bell is bounded
 
@@ -309,11 +310,12 @@ class Explanation:
             mean, spread = 0.0, width
             if side:
                 of_side = is_far & (side * u > 0)
-                off = np.abs(errors[of_side] - self.centre)
+                off, of_these = np.abs(errors[of_side] - self.centre), mass[of_side]
                 mean = reach * (self.below if side < 0 else self.above)
-                if len(off):
-                    mean = max(float(np.median(off)), mean)
-                    spread = max(float(np.std(off)), NARROWEST_SIDE * self.scale)
+                if of_these.sum() > 0:
+                    mean = max(weighted_median(off, of_these), mean)
+                    spread = float(np.sqrt(np.average((off - mean) ** 2, weights=of_these)))
+                    spread = max(spread, NARROWEST_SIDE * self.scale)
             outliers.append(Component(1 / len(parts), self.centre + side * mean, spread, side))
         share = as_prior(float(mass[is_far].sum() / mass.sum()))
         return replace(self, share=share, outliers=tuple(outliers))
@@ -515,19 +517,17 @@ def _settle(start: Explanation, errors: FloatArray, mass: FloatArray, steps: int
 
 
 def compress(errors: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return fewer errors with the same distribution: many in the middle become their means."""
-    n = len(errors)
-    if n <= _TAIL + _MIDDLE:
+    """Return fewer errors with nearly the same distribution: those of a narrow bin, their mean."""
+    if len(errors) <= _MOST:
         return errors, mass
-    order = np.argsort(errors, kind="stable")
-    size = np.abs(errors - weighted_median(errors, mass))[order]
-    is_far = np.zeros(n, dtype=bool)
-    is_far[np.argpartition(size, n - _TAIL)[n - _TAIL :]] = True
-    near, far = order[~is_far], order[is_far]
-    edges = np.linspace(0, len(near), _MIDDLE + 1).astype(np.intp)[:-1]
-    sums = np.add.reduceat(mass[near], edges)
-    means = np.add.reduceat((mass * errors)[near], edges) / np.maximum(sums, 1e-300)
-    return np.concatenate([means, errors[far]]), np.concatenate([sums, mass[far]])
+    off = errors - weighted_median(errors, mass)
+    unit = weighted_median(np.abs(off), mass) or float(np.abs(off).max()) or 1.0
+    place = np.arcsinh(off / unit)  # even steps in the middle, even factors further out
+    bins = np.floor((place - place.min()) * (_BINS / max(float(np.ptp(place)), 1e-300)))
+    _, group = np.unique(bins, return_inverse=True)
+    sums = np.bincount(group, mass).astype(np.float64)
+    means = np.bincount(group, mass * errors) / np.maximum(sums, 1e-300)
+    return means[sums > 0], sums[sums > 0]
 
 
 def weighted_median(values: FloatArray, mass: FloatArray) -> float:

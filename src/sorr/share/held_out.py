@@ -397,6 +397,8 @@ class TableRows(ABC):
             plain.extra = {}  # they are for the estimator of the user
             return plain.hold_out(estimator, cv=cv, groups=groups, limit=limit)
         if is_named(estimator) and estimator == "auto":
+            if not (cv is None or isinstance(cv, int | np.integer) or hasattr(cv, "split")):
+                cv = list(cv)  # both models take the folds
             parts = [
                 self.hold_out(name, cv=cv, groups=groups, limit=limit)
                 for name in ("forest", "linear")
@@ -407,7 +409,7 @@ class TableRows(ABC):
         model = estimator if fitted else self.make(estimator, self.n_jobs)
         if cv is None and groups is None and has_bag(model):
             return self.average_categories(self._out_of_bag(model))
-        probabilities = self._by_folds(estimator, list(self._splits(cv, groups)))
+        probabilities = self._by_folds(estimator, list(self.split(cv, groups)))
         is_own = not (cv is None or isinstance(cv, int | np.integer))
         return probabilities if is_own else self.average_categories(probabilities)
 
@@ -448,13 +450,16 @@ class TableRows(ABC):
             self._equal_rows = find_equal_rows(self.X, self.weight)
         return self._equal_rows
 
-    def _splits(self, cv: Any, groups: Any) -> Iterator[tuple[IntArray, IntArray]]:
+    def split(self, cv: Any, groups: Any) -> Iterator[tuple[IntArray, IntArray]]:
+        """Yield the rows to learn from and those that are held out, fold by fold."""
         n = len(self)
         if cv is None or isinstance(cv, int | np.integer):
             n_folds = FOLDS if cv is None else as_count("cv", cv, lowest=2, what="folds")
             together = self.copies
             if groups is not None:
                 together = merge_groups(together, as_vector("groups", groups))
+            elif (together == together[0]).all():
+                together = np.arange(n)  # nothing could be learned from the copies of one row
             fold = assign_folds(self.strata, together, n_folds, np.random.default_rng(self.seed))
             for i in np.unique(fold):
                 yield np.flatnonzero(fold != i), np.flatnonzero(fold == i)

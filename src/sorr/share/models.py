@@ -169,7 +169,7 @@ def weight_argument(model: Any, weight: FloatArray) -> dict[str, FloatArray]:
     if has_fit_parameter(model, "sample_weight"):
         return {"sample_weight": weight}
     raise ValueError(
-        f"{type(model).__name__} takes no sample_weight; needed a classifier whose fit takes it, "
+        f"{type(model).__name__} takes no sample_weight; needed a model whose fit takes it, "
         "or no weights"
     )
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
-from sorr._typing import BoolArray, FloatArray, IntArray
+from sorr._typing import FloatArray, IntArray
 from sorr.objectives import RankedRangeObjective
 from sorr.ranked import Mass
 from sorr.share.constants import (
@@ -29,6 +29,7 @@ from sorr.share.constants import (
     WIDEST,
 )
 from sorr.share.errors import (
+    LARGEST,
     NORMAL,
     PARTS,
     Bell,
@@ -49,7 +50,6 @@ _FIRST_LINE_STEPS, _PROMISING = 6, 3  # of every explanation, and how many go on
 _BOUNDED = Bell("Student 3", 3.0)  # errors of any size add little to its score
 _SMALL = 0.05  # scales: the logarithm of an error goes no further down
 _NAME = "a linear model"
-_ABSURD = 1e100  # targets beyond would have infinite squares
 _SURELY = 700.0  # in logarithms
 _WIDE_RIDGE = 1e6  # the inverse of the ridge where columns are many
 _LEAST_LEFT = 0.05  # of the variance of an error that a fit leaves at least
@@ -85,18 +85,19 @@ def judge_line(
     p = X.shape[1] + fit_intercept
     each = FEWEST_FOR_EACH_COLUMN if X.shape[1] <= WIDEST else ROWS_FOR_EACH_COLUMN
     reason = why_not(y, mass)
-    if reason is None and mass.sum() < each * p:
+    rows_given = min(float(mass.sum()), len(y))
+    if reason is None and rows_given < each * p:
         reason = (
-            f"has {mass.sum():,.0f} rows for {X.shape[1]:,} columns, too few for a plane that "
+            f"has {rows_given:,.0f} rows for {X.shape[1]:,} columns, too few for a plane that "
             f"resists outliers; needed {each:g} or more for each column"
         )
     if reason is not None:
         middle = np.full(len(y), float(np.average(y, weights=mass)))
         silent = cannot_judge(middle, y, mass, f"y {reason}", model=_NAME)
         return JudgedLine(silent, None, np.ones(len(y)))
-    y = np.clip(y, -_ABSURD, _ABSURD)
+    y = np.clip(y, -LARGEST, LARGEST)
     floor = floor_of(y, mass)
-    few = mass.sum() < ROWS_FOR_EACH_COLUMN * p
+    few = rows_given < ROWS_FOR_EACH_COLUMN * p
     remark = "With fewer than ten rows for each column, outliers may hide." * bool(few)
     if X.shape[1] > WIDEST:
         return _judge_wide(X, y, mass, floor, fit_intercept, rng)
@@ -250,7 +251,8 @@ def settle(
         if shape.sizes:
             slopes = _new_slopes(fit, distance, columns, rows.mass * honest, bell, off)
         if fit.errors.is_skewed:
-            sizes = sizes * np.where(off < 0, fit.errors.below, fit.errors.above)
+            sides = np.where(off < 0, fit.errors.below, fit.errors.above)
+            sizes = sizes * sides / (0.5 * (fit.errors.below + fit.errors.above))
         weight = rows.mass * np.where(honest > 0.5, honest, 0.0) * bell / sizes**2
         theta, gram = rows.solve(weight)
         moved = float(np.abs(theta - fit.theta).max())
@@ -473,19 +475,18 @@ def _judge_all(
         remark=remark,
     )
     bell = explained.wrong if judgement.has_evidence else explained.honest
-    weight = _weights(bell, errors, judgement.wrong_, judgement.flagged_) / sizes**2
+    weight = _weights(bell, errors, judgement) / sizes**2
     return JudgedLine(judgement, unit.original(fit.theta), weight)
 
 
-def _weights(
-    bell: Explanation, errors: FloatArray, wrong: FloatArray, flagged: BoolArray
-) -> FloatArray:
+def _weights(bell: Explanation, errors: FloatArray, judgement: TargetJudgement) -> FloatArray:
     """Return how much rows should count in squares: as in the likeliest fit, none if flagged.
 
     Where errors are skewed, weights would move the plane away from the mean; all count alike.
     """
     tail = np.ones(len(errors)) if bell.is_skewed else bell.bell.weight(bell.in_scales(errors))
-    return np.where(flagged, 0.0, (1 - wrong) * tail)
+    right = 1 - judgement.wrong_ if judgement.has_evidence else 1.0
+    return np.where(judgement.flagged_, 0.0, right * tail)
 
 
 def _judge_wide(
@@ -518,6 +519,4 @@ def _judge_wide(
     judgement = judge_explained(
         y - raw, y, mass, found, suggested=raw, spread=np.ones(n), model=_NAME, remark=remark
     )
-    bell = found.wrong if judgement.has_evidence else found.honest
-    weight = _weights(bell, y - raw, judgement.wrong_, judgement.flagged_)
-    return JudgedLine(judgement, theta, weight)
+    return JudgedLine(judgement, theta, np.where(judgement.flagged_, 0.0, 1.0))

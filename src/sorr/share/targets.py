@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sorr._checks import as_masses, as_numbers, as_vector
+from sorr._checks import as_masses, as_numbers
 from sorr._typing import BoolArray, FloatArray
 from sorr.share.constants import (
     BY_CHANCE,
@@ -23,7 +23,7 @@ from sorr.share.constants import (
     SHARED_SPREAD,
     WINDOW,
 )
-from sorr.share.errors import Findings, explain, floor_of
+from sorr.share.errors import LARGEST, Findings, explain, floor_of, weighted_median
 from sorr.share.verdict import Tier, Verdict, as_percent, interval_of, review
 
 _SAME = 1e-9  # relative difference of two numbers that are the same
@@ -251,7 +251,7 @@ def judge_predictions(
     """Return the judgement from numbers that are checked already."""
     if (reason := why_not(y, mass)) is not None:
         return cannot_judge(predictions, y, mass, f"y {reason}", known=known, model=model)
-    floor, errors = floor_of(y, mass), y - predictions
+    floor, errors = floor_of(y, mass), np.clip(y, -LARGEST, LARGEST) - predictions
 
     def explain_in(sizes: FloatArray) -> Findings:
         return explain(errors[mass > 0] / sizes[mass > 0], mass[mass > 0], floor)
@@ -382,21 +382,19 @@ def local_spread(
     It is the mean size of errors among the 5 % of rows with the nearest predictions, without
     extremes, and partly that of all rows.
     """
-    n = len(errors)
-    width = max(int(WINDOW * n), ROWS_OF_WINDOW)
-    if n < 2 * width:
+    total = float(mass.sum())
+    width = max(WINDOW * total, ROWS_OF_WINDOW)
+    if total < 2 * width:
         return None
     size = np.abs(errors)
-    size = np.minimum(size, 6 * max(float(np.median(size)), floor))
-    order = np.argsort(predictions, kind="stable")
-    sums = np.concatenate([[0.0], np.cumsum((mass * size)[order])])
-    masses = np.concatenate([[0.0], np.cumsum(mass[order])])
-    first = np.clip(np.arange(n) - width // 2, 0, n - width)
-    local = np.empty(n)
-    local[order] = (sums[first + width] - sums[first]) / np.maximum(
-        masses[first + width] - masses[first], 1e-300
-    )
-    return blend_spread(local, mass, floor)
+    size = np.minimum(size, 6 * max(weighted_median(size, mass), floor))
+    _, place = np.unique(predictions, return_inverse=True)  # equal predictions share a size
+    masses = np.bincount(place, mass)
+    ends = np.concatenate([[0.0], np.cumsum(masses)])
+    sums = np.concatenate([[0.0], np.cumsum(np.bincount(place, mass * size))])
+    first = np.clip(ends[:-1] + 0.5 * (masses - width), 0.0, total - width)
+    bounds = np.interp([first, first + width], ends, sums)
+    return blend_spread((bounds[1] - bounds[0])[place] / width, mass, floor)
 
 
 def blend_spread(local: FloatArray, mass: FloatArray, floor: float) -> FloatArray:
@@ -440,10 +438,10 @@ def _as_right_numbers(known: Any, n: int) -> FloatArray:
             raise ValueError(f"known has row {worst}; needed row numbers from 0 to {n - 1}")
         right[rows.astype(np.intp)] = as_numbers("known", list(known.values()))
         return right
-    given = as_vector("known", known)
-    if len(given) != n:
+    given = np.asarray(known.to_numpy() if hasattr(known, "to_numpy") else known)
+    if given.shape != (n,):
         raise ValueError(
-            f"known has {len(given):,} entries; needed one for each of {n:,} rows, or a mapping "
+            f"known has shape {given.shape}; needed one entry for each of {n:,} rows, or a mapping "
             "from row numbers to right numbers"
         )
     try:

@@ -42,7 +42,10 @@ class Units(NamedTuple):
         """Return those of some rows: medians, and spreads that outliers hardly change."""
         dense: Any = X.toarray() if is_sparse(X) else X
         centre, unit = centre_and_spread(dense.astype(np.float64, copy=False))
-        return cls(centre if intercept else np.zeros(len(centre)), unit, intercept)
+        if intercept:
+            return cls(centre, unit, intercept)
+        constant = np.where(centre == 0, np.inf, np.abs(centre))  # which may be the intercept
+        return cls(np.zeros(len(centre)), np.where(np.isinf(unit), constant, unit), intercept)
 
     def apply(self, X: Any) -> FloatArray:
         """Return rows in these units, with a column of ones for the intercept."""

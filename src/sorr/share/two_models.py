@@ -109,6 +109,8 @@ class _ForestWithLine(BaseEstimator):
         weight = as_masses(sample_weight, len(y))
         if weight is not None and not weight.all():
             X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+        if len(y) < 2:
+            raise ValueError(f"y has {len(y)} sample(s) with weight; needed 2 rows or more")
         seed = as_whole_seed(self.random_state)
         rows = self._rows(X, y, weight, seed)
         self.forest_ = make_forest(TREES, seed, self.n_jobs, is_classifier=rows.is_classifier)
@@ -376,12 +378,14 @@ def judge_numbers(
         middle = np.full(len(y), float(np.average(y, weights=mass)))
         silent = cannot_judge(middle, y, mass, f"y {reason}", known=known, model=name)
         return JudgedNumbers(silent, middle, np.zeros(len(y), dtype=bool))
+    if not (cv is None or isinstance(cv, int | np.integer)):
+        cv = list(rows.split(cv, groups))  # both rounds have the same folds
     first = rows.hold_out(estimator, cv=cv, groups=groups, limit=limit)[:, 0]
     off = y - first - weighted_median(y - first, mass)
     typical = max(weighted_median(np.abs(off), mass), floor_of(y, mass)) / NORMAL.quantile(0.5)
     is_far = find_far(off / typical)
     both, better = first, False
-    if is_far.any() and (cv is None or isinstance(cv, int | np.integer) or hasattr(cv, "split")):
+    if is_far.any():
         second = _predict_without(rows, estimator, is_far, cv, groups, limit)
         gain = np.abs(y - first) - np.abs(y - second)
         better = is_clearly_positive(gain[~is_far], mass[~is_far])
@@ -415,6 +419,9 @@ def _predict_without(
 ) -> FloatArray:
     """Return held-out predictions by models that have not seen some rows at all."""
     kept, left_out = np.flatnonzero(~is_left_out), np.flatnonzero(is_left_out)
+    if isinstance(cv, list):
+        folds = [(train[~is_left_out[train]], test) for train, test in cv]
+        return rows.hold_out(estimator, cv=folds)[:, 0]
     some = rows.take(kept)
     part = None if groups is None else np.asarray(groups)[kept]
     predictions = np.empty(len(rows))
@@ -422,7 +429,9 @@ def _predict_without(
     learned = kept
     if len(kept) > limit:
         learned = np.sort(np.random.default_rng(rows.seed).choice(kept, limit, replace=False))
-    model = make_model(estimator, rows.seed, rows.n_jobs, is_classifier=False)
+    is_stack = is_named(estimator) and estimator == "auto"
+    model = make_model("auto", rows.seed, is_classifier=False) if is_stack else None
+    model = model or rows.make(estimator, rows.n_jobs)
     predictions[left_out] = rows.score(rows.fit_model(model, learned), left_out)[:, 0]
     return predictions
 
