@@ -455,14 +455,7 @@ def _judge_all(
             "wrong: a plane does not fit, or there are two kinds of rows."
         )
     elif part is not None and explained.evidence <= BY_CHANCE:
-        every = explain(errors, mass, floor)  # few wrong targets may all be outside of a sample
-        if every.evidence > BY_CHANCE:
-            explained, log_prior = (
-                every,
-                np.full(n, np.log(every.wrong.share / (1 - every.wrong.share))),
-            )
-        else:
-            explained = every
+        explained = explain(errors, mass, floor)  # few wrong ones may be outside of the sample
     judgement = judge_explained(
         errors,
         y,
@@ -470,7 +463,7 @@ def _judge_all(
         explained,
         suggested=suggested,
         spread=sizes,
-        log_prior=log_prior,
+        log_prior=log_prior if fit.errors.outliers else None,
         model=_NAME,
         remark=remark,
     )
