@@ -24,6 +24,7 @@ JUDGES = {
 HALVES = ("report", "design")
 LIMIT, NEAR_BEST = 1.05, 1.10  # errors: with leverage, and over the best peer
 ALMOST, TOLERANCE = 1.01, "1 %"  # of an error that is to be at most that of Huber
+SKEWED = "skewed"  # errors whose mean a robust fit would miss
 CALLED_WRONG = {"t3": 2.0}  # per cent of honest rows; 1 for other errors
 BROKEN, SAFE = 5, 45  # times the error of least squares; per cent of outliers below which none is
 TIMES = {"ltsReg": 2, "LinearRegression": 5}
@@ -33,8 +34,9 @@ NOT_RUN = "not run"
 WIDTH = 100  # of lines of text
 NOTE = (
     "Trials are 0, 1, 2, ...; their draws are made from the names of part, data and trial. The "
-    "rules under test were chosen on other draws, those of seeds 100 and up, and those of "
-    "TrimmedRegressor on other tables, called design tables here."
+    "rules under test were chosen on other draws, those of seeds 100 and up, and the numbers in "
+    "those of TrimmedRegressor on other tables, called design tables here. That two rounds and a "
+    "local size of errors help was known from a prototype on tables like the report tables."
 )
 
 
@@ -205,6 +207,7 @@ def honest_goals(rows: Sequence[Row]) -> Iterator[Goal]:
     ratios = {
         f"{data}:": mean_error(part, "ours") / mean_error(part, "Huber")
         for data, part in kinds.items()
+        if data != SKEWED
     }
     target = f"at most 1, with a tolerance of {TOLERANCE}"
     yield Goal("honest errors: error over that of Huber", target, ALMOST, ratios, 3)
@@ -221,8 +224,9 @@ def honest_goals(rows: Sequence[Row]) -> Iterator[Goal]:
 def draw_honest(rows: Sequence[Row]) -> Iterator[str]:
     yield from header(
         "Nothing wrong, honest errors: error over that of least squares (geometric mean), rows "
-        f"called wrong (goals: error at most that of Huber, with a tolerance of {TOLERANCE}"
-        "; at most 1 % called wrong, t3 2 %)",
+        f"called wrong (goals: error at most that of Huber, with a tolerance of {TOLERANCE}, but "
+        "for skewed errors, where we keep the mean and Huber moves away from it; at most 1 % "
+        "called wrong, t3 2 %)",
         *("errors", "rows x columns", "ours", "Huber", "ours / Huber"),
         *("called wrong, %", "the worst draw, %", "draws with evidence"),
     )

@@ -532,6 +532,8 @@ def compress(errors: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArr
 
 def weighted_median(values: FloatArray, mass: FloatArray) -> float:
     """Return the value with half of the mass on either side."""
+    if (mass == mass[0]).all():
+        return float(np.median(values))
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(mass[order])
     half = 0.5 * reached[-1]
