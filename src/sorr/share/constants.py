@@ -183,7 +183,7 @@ LARGEST_SHARE_OF_FAR = 0.45
 
 # -- Errors of numbers -----------------------------------------------------------------------------
 #
-# *Chosen on* draws of seeds 100 and up, and on the design tables of `python -m benchmarks regression`
+# *Chosen on* draws of seeds 100 and up, and on the design tables of the benchmark `regression`
 # (friedman3, columns of satimage, spambase, banana and mammographic, three generated ones). *Moves*
 # is for numbers halved and doubled (or as said), where as it is
 #
@@ -289,5 +289,5 @@ the largest share of such rows. Moves, with 2.5 and 2, on eight tables: average 
 
 TREES_OF_SPREAD, LEAF_OF_SPREAD = 60, 20
 """Extra trees that predict the size of errors, and rows of their leaves, as in the notes.
-Moves, with half the trees: swapped 41.3, shifted 80.0; with leaves of 10 and 40: swapped 42.7, 40.1,
-and with 10, 0.3 % of the rows of clean tables are flagged."""
+Moves, with half the trees: swapped 41.3, shifted 80.0; with leaves of 10 and 40: swapped 42.7,
+40.1, and with 10, 0.3 % of the rows of clean tables are flagged."""
