@@ -68,7 +68,7 @@ def test_nor_about_named_models_in_the_wrappers(estimator, check):
     [
         RankedRangeClassifier(m=0.1),
         RankedRangeRegressor(m=0.1),
-        RankedRangeRegressor(loss="absolute", C=1e4),
+        RankedRangeRegressor(loss="absolute"),
         RankedRangeRegressor(loss="huber", k=0.9),
         TopKMultilabelClassifier(loss="subset"),
         TopKMultilabelClassifier(loss="subset+logistic"),

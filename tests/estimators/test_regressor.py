@@ -7,6 +7,7 @@ from scipy import sparse
 from sklearn.linear_model import LinearRegression, QuantileRegressor, Ridge
 
 from sorr import RankedRangeRegressor, TargetJudgement
+from sorr.estimators.regressor import smallest_variance
 from sorr.losses import Huber
 from sorr.objectives import RankedRangeObjective
 from sorr.solvers import Status, exhaustive
@@ -44,7 +45,12 @@ def test_without_ranks_and_ridge_the_squared_loss_is_linear_regression(scales, f
 def test_a_time_in_nanoseconds_beside_other_columns_does_no_harm():
     X, y, _ = outlying()
     ours = by_default(m=0).fit(X * [1.0, 1.0, 1e9], y)
-    assert_allclose(ours.coef_[:2], LinearRegression().fit(X, y).coef_[:2], rtol=1e-3)
+    assert_allclose(ours.coef_[:2], LinearRegression().fit(X, y).coef_[:2], rtol=1e-5)
+    least = X[:, :2].var(axis=0).min()
+    for scale in (1e9, 1e16):  # a column of another unit does not make the others constant
+        assert_allclose(smallest_variance(X * [1.0, 1.0, scale], None), least)
+    constant = np.column_stack([X, np.full(len(X), 1e9)])
+    assert_allclose(smallest_variance(constant, None), X.var(axis=0).min())
 
 
 def test_without_ranks_the_absolute_loss_is_median_regression():

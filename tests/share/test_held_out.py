@@ -37,8 +37,8 @@ from sklearn.svm import LinearSVC
 
 from sorr import held_out_predictions, held_out_probabilities
 from sorr.share import LabelledRows, make_model
-from sorr.share.equal_rows import find_equal_rows, merge_groups, number_columns
 from sorr.share.held_out import assign_folds
+from sorr.share.row_values import find_equal_rows, merge_groups, number_columns
 from tests.slow import slow
 
 
@@ -655,7 +655,7 @@ def test_models_without_a_seed_get_one():
 def test_groups_of_copies_are_the_same_in_every_process():
     code = (
         "import numpy as np; from scipy import sparse\n"
-        "from sorr.share.equal_rows import find_equal_rows\n"
+        "from sorr.share.row_values import find_equal_rows\n"
         "X = np.arange(60.0).reshape(30, 2) % 11\n"
         "for rows in (X, sparse.csr_array(X), X.astype(str).astype(object)):\n"
         "    print(find_equal_rows(rows).copies.tolist())"

@@ -27,6 +27,7 @@ from sorr.share import TargetJudgement, judge_line
 _ENOUGH = 20_000
 _ROUNDING = 1e-12  # of its mean: a column that varies less does not vary
 _NO_RIDGE = 1e6  # times as much as the ridge does the column that varies least
+_CORNERS = 0.1  # of that where losses have corners, so that one of equally good planes is found
 
 
 def smallest_variance(X: Any, weight: Weight | None) -> float:
@@ -234,7 +235,8 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
             return self.C
         if self.C != "auto":
             raise TypeError(f"C={self.C!r} is of type str; needed a number or 'auto'")
-        return _NO_RIDGE / smallest_variance(task.rows.X, task.rows.weight)
+        least = 1.0 if task.loss.smooth else _CORNERS
+        return least * _NO_RIDGE / smallest_variance(task.rows.X, task.rows.weight)
 
     def predict(self, X: Any) -> FloatArray:
         """Return the prediction for each row.

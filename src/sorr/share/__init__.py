@@ -11,8 +11,8 @@ from sorr.share.judging import judge_labels
 from sorr.share.linear import centre_and_spread, judge_linear
 from sorr.share.models import MODELS, is_named, name_of, probabilities_of
 from sorr.share.robust_line import judge_line
-from sorr.share.targets import TargetJudgement, judge_targets
-from sorr.share.two_models import judge_numbers, judge_rows, make_model
+from sorr.share.targets import TargetJudgement, judge_numbers, judge_targets
+from sorr.share.two_models import judge_rows, make_model
 from sorr.share.verdict import Judgement, Tier, droppable
 
 __all__ = [

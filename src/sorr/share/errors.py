@@ -335,7 +335,6 @@ class Explanation:
         wrong: FloatArray,
         *,
         fit_centre: bool = True,
-        lost: float = 0.0,
     ) -> Explanation:
         """Return the distribution that one step of expectation and maximisation makes likelier.
 
@@ -346,8 +345,6 @@ class Explanation:
             The mass of each row, divided by the probability of either.
         fit_centre : bool, default=True
             Whether the centre is fitted; a plane through the rows has fitted it already.
-        lost : float, default=0
-            How many numbers were fitted to the errors before.
         """
         centre = self.centre
         if fit_centre:
@@ -358,7 +355,7 @@ class Explanation:
         moved = replace(self, centre=centre)
         off = errors - centre
         squares = honest * self.bell.weight(moved.in_scales(errors)) * off * off
-        total = max(float(honest.sum()) - lost, 1.0)
+        total = max(float(honest.sum()), 1.0)
         if self.is_skewed:
             sums = [float(squares[off < 0].sum()), float(squares[off >= 0].sum())]
             low, high = (max(each, total * self.floor**2) ** (1 / 3) for each in sums)

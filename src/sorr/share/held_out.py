@@ -31,14 +31,6 @@ from sorr.share.constants import (
     LARGEST_SAMPLE,
     TREES,
 )
-from sorr.share.equal_rows import (
-    EqualRows,
-    as_pandas,
-    find_equal_rows,
-    is_numeric,
-    is_sparse,
-    merge_groups,
-)
 from sorr.share.models import (
     blend,
     has_bag,
@@ -48,6 +40,14 @@ from sorr.share.models import (
     probabilities_of,
     stack,
     weight_argument,
+)
+from sorr.share.row_values import (
+    EqualRows,
+    as_pandas,
+    find_equal_rows,
+    is_numeric,
+    is_sparse,
+    merge_groups,
 )
 
 _CHUNK = 1 << 22  # entries of X that are scored at a time

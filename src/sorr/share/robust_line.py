@@ -50,7 +50,6 @@ _FIRST_LINE_STEPS, _PROMISING = 6, 3  # of every explanation, and how many go on
 _BOUNDED = Bell("Student 3", 3.0)  # errors of any size add little to its score
 _SMALL = 0.05  # scales: the logarithm of an error goes no further down
 _NAME = "a linear model"
-_SURELY = 700.0  # in logarithms
 _WIDE_RIDGE = 1e6  # the inverse of the ridge where columns are many
 _LEAST_LEFT = 0.05  # of the variance of an error that a fit leaves at least
 _STILL = 1e-6  # of a scale: coefficients that move less stand still
@@ -449,7 +448,7 @@ def _judge_all(
     errors /= sizes * closeness
     explained = Findings(found.honest.errors, found.wrong.errors, found.gain)
     if not found.wrong.holds_majority:
-        explained = explained._replace(gain=-_SURELY)
+        explained = explained._replace(gain=-np.inf)
         remark = (
             "More than half of the targets disagree with every plane, so that none is called "
             "wrong: a plane does not fit, or there are two kinds of rows."

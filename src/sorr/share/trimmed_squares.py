@@ -16,8 +16,8 @@ import numpy as np
 
 from sorr._typing import FloatArray, IntArray
 from sorr.share.constants import DISTINCT_MINIMA, STARTS
-from sorr.share.equal_rows import is_sparse
 from sorr.share.linear import centre_and_spread
+from sorr.share.row_values import is_sparse
 
 _RIDGE = 1e-10  # of the mean diagonal, so that columns may depend on each other
 _SUBSAMPLE, _ROWS_EACH = 300, 5  # rows that random starts are tried on, and for each column

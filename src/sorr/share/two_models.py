@@ -7,31 +7,21 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
-from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sorr._checks import as_masses, as_whole_seed, classes_of
-from sorr._typing import BoolArray, FloatArray
+from sorr._typing import FloatArray
 from sorr.share.constants import (
-    FAR_ERROR,
     FEWEST_ROWS,
     LARGEST_SAMPLE,
-    LEAF_OF_SPREAD,
-    MOST_FAR,
     MOST_ROWS_ALONE,
-    REFEREE_ROWS,
-    ROWS_OF_WINDOW,
     STRONG,
     TREES,
-    TREES_OF_SPREAD,
 )
-from sorr.share.equal_rows import bound_numbers, is_sparse, number_columns
-from sorr.share.errors import NORMAL, floor_of, weighted_median
-from sorr.share.held_out import LabelledRows, NumberedRows, TableRows
+from sorr.share.held_out import LabelledRows, NumberedRows
 from sorr.share.judging import as_log, judge
 from sorr.share.models import (
     FOREST_STEP,
@@ -43,13 +33,7 @@ from sorr.share.models import (
     name_of,
     stack,
 )
-from sorr.share.targets import (
-    TargetJudgement,
-    blend_spread,
-    cannot_judge,
-    judge_predictions,
-    why_not,
-)
+from sorr.share.row_values import bound_numbers, number_columns
 from sorr.share.verdict import Judgement
 
 
@@ -343,128 +327,3 @@ def forest_beside(rows: LabelledRows, estimator: Any) -> tuple[Any, LabelledRows
         return None
     plain.X = number_columns(rows.X)
     return "auto", plain
-
-
-# -- Numbers ---------------------------------------------------------------------------------------
-
-
-class JudgedNumbers(NamedTuple):
-    """A judgement of numbers, the predictions it comes from, and what training may do without."""
-
-    judgement: TargetJudgement
-    predictions: FloatArray
-    hinders: BoolArray
-    """Rows of large errors without which held-out predictions of the others get better."""
-
-
-def judge_numbers(
-    rows: NumberedRows,
-    estimator: Any,
-    *,
-    cv: Any = None,
-    groups: npt.ArrayLike | None = None,
-    known: Any = None,
-    limit: int = LARGEST_SAMPLE,
-) -> JudgedNumbers:
-    """Judge numbers by a model, in two rounds: of all rows, and without those of large errors.
-
-    Wrong targets spoil the predictions that judge them, so that the second round sees more. The
-    judgement is that of the mean of both. Errors are measured in sizes that a small forest expects
-    of each row.
-    """
-    rows.refuse_texts(estimator)
-    y, mass, name = rows.y, rows.mass, name_of(estimator)
-    if (reason := why_not(y, mass)) is not None:
-        middle = np.full(len(y), float(np.average(y, weights=mass)))
-        silent = cannot_judge(middle, y, mass, f"y {reason}", known=known, model=name)
-        return JudgedNumbers(silent, middle, np.zeros(len(y), dtype=bool))
-    if not (cv is None or isinstance(cv, int | np.integer)):
-        cv = list(rows.split(cv, groups))  # both rounds have the same folds
-    first = rows.hold_out(estimator, cv=cv, groups=groups, limit=limit)[:, 0]
-    off = y - first - weighted_median(y - first, mass)
-    typical = max(weighted_median(np.abs(off), mass), floor_of(y, mass)) / NORMAL.quantile(0.5)
-    is_far = find_far(off / typical)
-    both, better = first, False
-    if is_far.any():
-        second = _predict_without(rows, estimator, is_far, cv, groups, limit)
-        gain = np.abs(y - first) - np.abs(y - second)
-        better = is_clearly_positive(gain[~is_far], mass[~is_far])
-        both = 0.5 * (first + second)
-    spread = _usual_sizes(rows, both, mass)
-    judgement = judge_predictions(both, y, mass, spread=spread, known=known, model=name)
-    hinders = find_far(judgement.error_) if better else np.zeros(len(y), dtype=bool)
-    return JudgedNumbers(judgement, both, hinders & ~judgement.known_)
-
-
-def find_far(errors: FloatArray) -> BoolArray:
-    """Return the rows with errors above three typical ones, at most two in five."""
-    size = np.abs(errors)
-    return np.asarray(size > max(FAR_ERROR, float(np.quantile(size, 1 - MOST_FAR))))
-
-
-def is_clearly_positive(gain: FloatArray, mass: FloatArray) -> bool:
-    """Tell whether a mean is above zero by more than its standard error."""
-    mean = float(np.average(gain, weights=mass))
-    error = np.sqrt(np.average((gain - mean) ** 2, weights=mass) / max(float(mass.sum()), 1.0))
-    return bool(mean > error)
-
-
-def _predict_without(
-    rows: NumberedRows,
-    estimator: Any,
-    is_left_out: BoolArray,
-    cv: Any,
-    groups: npt.ArrayLike | None,
-    limit: int,
-) -> FloatArray:
-    """Return held-out predictions by models that have not seen some rows at all."""
-    kept, left_out = np.flatnonzero(~is_left_out), np.flatnonzero(is_left_out)
-    if isinstance(cv, list):
-        folds = [(train[~is_left_out[train]], test) for train, test in cv]
-        return rows.hold_out(estimator, cv=folds)[:, 0]
-    some = rows.take(kept)
-    part = None if groups is None else np.asarray(groups)[kept]
-    predictions = np.empty(len(rows))
-    predictions[kept] = some.hold_out(estimator, cv=cv, groups=part, limit=limit)[:, 0]
-    learned = kept
-    if len(kept) > limit:
-        learned = np.sort(np.random.default_rng(rows.seed).choice(kept, limit, replace=False))
-    is_stack = is_named(estimator) and estimator == "auto"
-    model = make_model("auto", rows.seed, is_classifier=False) if is_stack else None
-    model = model or rows.make(estimator, rows.n_jobs)
-    predictions[left_out] = rows.score(rows.fit_model(model, learned), left_out)[:, 0]
-    return predictions
-
-
-def _usual_sizes(
-    rows: NumberedRows, predictions: FloatArray, mass: FloatArray
-) -> FloatArray | None:
-    """Return the size of errors that a forest expects of each row; None if it takes none."""
-    plain = numbered(rows)
-    if plain is None or len(rows) < 2 * ROWS_OF_WINDOW:
-        return None
-    floor = floor_of(rows.y, mass)
-    size = np.abs(rows.y - predictions)
-    size = np.minimum(size, FAR_ERROR * 2 * max(float(np.median(size)), floor))
-    added = predictions[:, None]
-    if is_sparse(plain):
-        X: Any = sparse.hstack([plain, sparse.csr_array(added)]).tocsr()
-    else:
-        X = np.column_stack([np.asarray(plain, dtype=np.float64), added])
-    forest = ExtraTreesRegressor(
-        TREES_OF_SPREAD,
-        min_samples_leaf=LEAF_OF_SPREAD,
-        bootstrap=True,
-        random_state=rows.seed,
-        n_jobs=rows.n_jobs,
-    )
-    sizes = NumberedRows(X, size, rows.weight, seed=rows.seed, n_jobs=rows.n_jobs)
-    local = sizes.hold_out(forest, limit=REFEREE_ROWS)[:, 0]
-    return blend_spread(local, mass, floor)
-
-
-def numbered(rows: TableRows) -> Any:
-    """Return rows as numbers that trees take, or None if they cannot be."""
-    if rows.has_numbers:
-        return bound_numbers(rows.X)
-    return number_columns(rows.X) if hasattr(rows.X, "columns") else None
