@@ -17,7 +17,9 @@ from sklearn.pipeline import Pipeline
 from sorr import __version__
 from sorr._csv import to_csv
 from sorr._typing import FloatArray
-from sorr.auditing.findings import (
+from sorr.auditing.fit import Fitted
+from sorr.auditing.rows import Rows
+from sorr.auditing.suspects import (
     Ranking,
     Stratum,
     all_strata,
@@ -26,8 +28,6 @@ from sorr.auditing.findings import (
     suggestions,
     unevenness,
 )
-from sorr.auditing.fit import Fitted
-from sorr.auditing.rows import Rows
 from sorr.auditing.variations import Variations
 from sorr.share import Tier
 

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sorr._typing import FloatArray, IntArray
-from sorr.auditing.findings import Stratum
 from sorr.auditing.page.figures import (
     dropped_at,
     placed,
@@ -25,6 +24,7 @@ from sorr.auditing.page.words import (
     short,
 )
 from sorr.auditing.report import AuditReport
+from sorr.auditing.suspects import Stratum
 from sorr.auditing.table import format_probability
 from sorr.auditing.variations import Variations
 from sorr.share import Tier, name_of

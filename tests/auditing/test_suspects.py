@@ -6,7 +6,8 @@ pytest.importorskip("pandas", reason="tables are an extra")
 
 import numpy as np
 
-from sorr.auditing.findings import (
+from sorr.auditing.fit import fit_rows
+from sorr.auditing.suspects import (
     Stratum,
     Suggestions,
     contributions,
@@ -16,7 +17,6 @@ from sorr.auditing.findings import (
     suggestions,
     unevenness,
 )
-from sorr.auditing.fit import fit_rows
 from tests.auditing.tables import clear, line, mixed, rows, three_classes
 
 
