@@ -6,7 +6,7 @@ pytest.importorskip("jinja2", reason="the page is an extra")
 
 import numpy as np
 
-from sorr.auditing import Table, audit_table, variations
+from sorr.auditing import Roles, Table, audit_table, variations
 
 pd = pytest.importorskip("pandas", reason="tables are an extra")
 
@@ -58,6 +58,5 @@ def quickly(audit, *arguments, **options):
 def hostile_report(model="linear"):
     frame, numbers = hostile(), np.arange(200)
     table = Table(frame, numbers, numbers + 2, len(frame), (), '"<i>evil</i>.csv')
-    return quickly(
-        audit_table, table, "target</script>", model=model, id_column="id", group=[TURNED]
-    )
+    roles = Roles("target</script>", id_column="id", group=(TURNED,))
+    return quickly(audit_table, table, roles, model=model)

@@ -10,7 +10,7 @@ pytest.importorskip("pandas", reason="tables are an extra")
 import numpy as np
 import pandas as pd
 
-from sorr.auditing import audit_example, audit_table
+from sorr.auditing import Roles, audit_example, audit_table
 from sorr.auditing.entry import example
 from tests.auditing.hostile import quickly
 from tests.auditing.tables import clear, line, mixed, table, three_classes
@@ -211,12 +211,12 @@ def test_several_classes_and_a_class_of_a_single_row():
     frame = three_classes()
     frame.loc[239, "y"] = "d"
     report = quickly(audit_table, table(frame), "y", model="linear", m=0.05)
-    assert report.fitted.classes == ["a", "b", "c", "d"]
+    assert report.fitted.classes == ["a", "b", "c"], "a single row is not judged"
     assert len(report.suspects) >= report.n_dropped > 0
-    assert report.headline == f"{report.n_dropped} of 240 rows were dropped, as asked"
+    assert report.headline == f"{report.n_dropped} of 239 rows were dropped, as asked"
     assert report.choice.startswith("The number of rows to drop was given: 0.05 of each class. ")
     assert report.choice.endswith(report.sentence)
-    assert report.confusion(report.linear.plain).shape == (4, 4)
+    assert report.confusion(report.linear.plain).shape == (3, 3)
 
 
 def test_clean_rows_are_not_dropped():
@@ -241,11 +241,9 @@ class Messy:
         self.report = quickly(
             audit_table,
             table(frame, lines=np.arange(600) * 2 + 5),
-            "y",
+            Roles("y", id_column="nr", group=("who",)),
             model="linear",
             m=24,
-            id_column="nr",
-            group=["who"],
             progress=lambda *it: self.told.append(it),
         )
 
@@ -283,8 +281,52 @@ def test_lines_and_identifiers_are_those_of_the_table(messy):
         assert (row.line, row.id) == (2 * row.row + 5, f"+{row.row}x")
 
 
-def test_missing_values_are_among_the_notes(messy):
-    assert "age: 20 values are missing." in messy.report.notes
+def test_every_column_is_listed_with_how_it_was_read(messy):
+    columns = messy.report.columns.set_index("name")
+    assert columns["kind"].to_dict() == {
+        "age": "number",
+        "town": "category",
+        "noise": "number",
+        "who": "category",
+        "nr": "id",
+    }
+    assert columns.loc["age", "missing"] == 20
+    assert messy.report.summary()["columns_read"][0]["example"] == columns.loc["age", "example"]
+
+
+def test_rows_without_a_label_get_a_suggestion_with_its_probability():
+    frame = clear()
+    frame.loc[40:44, "y"] = None
+    report = quickly(audit_table, table(frame, lines=np.arange(432) + 2), "y", model="forest")
+    found = report.unlabelled
+    assert found["row"].tolist() == [40, 41, 42, 43, 44]
+    assert found["line"].tolist() == [42, 43, 44, 45, 46]
+    assert found["suggested"].tolist() == clear()["y"][40:45].tolist()
+    assert found["probability"].between(0.5, 1).all()
+    assert [it["row"] for it in report.summary()["without_label"]] == [40, 41, 42, 43, 44]
+    assert report.to_html().count("line 42</th>") == 1
+
+
+def test_a_model_knows_classes_that_are_too_small_to_be_judged():
+    frame = clear()
+    frame.loc[[50, 60], "y"] = "perhaps"
+    report = quickly(audit_table, table(frame), "y", model="forest")
+    assert report.fitted.classes == ["no", "yes"]
+    assert report.model[-1].classes_.tolist() == ["no", "perhaps", "yes"]
+    assert len(report.rows) == 430
+
+
+def test_what_else_is_wrong_is_found_and_told():
+    frame = clear()
+    frame.loc[3, "y"] = frame.loc[3, "y"].upper() + " "
+    frame["code"] = frame["y"].str.strip().str.lower().map({"yes": 1, "no": 2})
+    report = quickly(audit_table, table(frame), "y", model="forest")
+    found = {it["name"]: it for it in report.summary()["findings"]}
+    assert found["Spellings of one label"]["rows"] == [3]
+    assert found["Columns that recode the target"]["columns"] == ["code"]
+    html = report.to_html()
+    assert "What else was found" in html
+    assert "not used: it gives the target away" in html
 
 
 def test_a_notebook_shows_the_page_in_a_frame_of_its_own(robots, monkeypatch):

@@ -1,5 +1,3 @@
-import datetime as dt
-
 import pytest
 
 pytest.importorskip("pandas", reason="tables are an extra")
@@ -8,42 +6,8 @@ import numpy as np
 import pandas as pd
 
 from sorr.auditing import Table, TableError
-from sorr.auditing.rows import (
-    Roles,
-    check_features,
-    kind_of,
-    labelled_rows,
-    missing_counts,
-    task_of,
-)
+from sorr.auditing.rows import Roles, labelled_rows
 from tests.auditing.tables import mixed, rows, table
-
-
-@pytest.mark.parametrize(
-    ("values", "kind"),
-    [
-        ([1, 2, 3], "number"),
-        ([1.5, None, 3], "number"),
-        (np.array([1, 2.5, None], dtype=object), "number"),
-        (pd.array([1, None], dtype="Int64"), "number"),
-        ([True, False], "text"),
-        (["a", None, "b"], "text"),
-        (["1", "2"], "text"),
-        (np.array([1, "a"], dtype=object), "text"),
-        (pd.Categorical(["x", "y"]), "text"),
-        (["2024-01-31", "2025-02-01 12:00"], "date"),
-        (["31.01.2024", None], "date"),
-        (["1/2/24", "12/31/1999"], "date"),
-        (["2024-01-31", "soon"], "text"),
-        (["1.2.3", "10.4.2"], "text"),
-        (pd.to_datetime(["2024-01-31"]), "date"),
-        (np.array([dt.date(2024, 1, 31), None], dtype=object), "date"),
-        (pd.to_timedelta([1], unit="D"), "date"),
-        ([None, None], "text"),
-    ],
-)
-def test_a_column_holds_numbers_dates_or_texts(values, kind):
-    assert kind_of(pd.Series(values)) == kind
 
 
 @pytest.mark.parametrize(
@@ -53,9 +17,13 @@ def test_a_column_holds_numbers_dates_or_texts(values, kind):
         (Roles("SEX"), r"did you mean 'sex'\?"),
         (Roles("zzz"), "the columns are 'survived', 'sex', 'age'$"),
         (Roles("survived", id_column="nr"), "id_column='nr': there is no such column"),
-        (Roles("survived", ignore=("nr",)), "ignore=\\['nr'\\]: there is no such column"),
-        (Roles("survived", group=("nr",)), "group=\\['nr'\\]: there is no such column"),
-        (Roles("survived", ignore=("survived",)), "also named by id_column or ignore"),
+        (Roles("survived", group_folds="nr"), "group_folds='nr': there is no such column"),
+        (Roles("survived", ignore=("nr",)), r"ignore=\['nr'\]: there is no such column"),
+        (Roles("survived", group=("nr",)), r"group=\['nr'\]: there is no such column"),
+        (Roles("survived", date=("nr=%Y",)), r"date=\['nr=%Y'\]: there is no such column"),
+        (Roles("survived", ignore=("survived",)), "'survived' is named by target and by ignore"),
+        (Roles("survived", number=("age",), text=("age",)), "named by number and by text"),
+        (Roles("survived", id_column="age", ignore=("age",)), "named by id_column and by ignore"),
     ],
 )
 def test_a_name_that_no_column_has_is_refused_with_names_that_come_close(roles, message):
@@ -63,92 +31,99 @@ def test_a_name_that_no_column_has_is_refused_with_names_that_come_close(roles, 
         roles.check(["survived", "sex", "age"])
 
 
-def test_features_are_the_columns_that_have_no_other_role():
-    roles = Roles("y", id_column="nr", ignore=("b",), group=("c",))
-    assert roles.features(["nr", "a", "b", "c", "y"]) == ["a", "c"]
-    with pytest.raises(TableError, match="no column is left to learn from"):
-        roles.features(["nr", "b", "y"])
+def test_a_column_may_be_a_group_and_have_a_kind():
+    Roles("y", group=("a",), category=("a",)).check(["y", "a"])
 
 
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        ({"gone": [None] * 4}, "column 'gone' has no values; .* ignore=\\['gone'\\]$"),
-        ({"a": [np.nan] * 4, "b": [None] * 4}, "columns 'a', 'b' have .* ignore=\\['a', 'b'\\]$"),
-        ({"when": ["2024-01-31"] * 4}, "column 'when' holds dates; .* ignore=\\['when'\\]$"),
-    ],
-)
-def test_columns_that_nothing_can_be_learned_from_are_named_with_the_way_out(columns, message):
-    with pytest.raises(TableError, match=message):
-        check_features(pd.DataFrame({"x": range(4)} | columns))
+def test_a_format_of_dates_follows_the_name():
+    roles = Roles("y", id_column="nr", date=("d=%d/%m/%Y", "e=f"), ignore=("b",))
+    assert roles.asked(["nr", "d", "e=f", "b"]) == {
+        "nr": "id",
+        "d": "date=%d/%m/%Y",
+        "e=f": "date",
+        "b": "unused",
+    }
+    assert Roles("y", id_column="nr", category=("c",)).as_written == ("c", "nr")
 
 
-def test_too_many_texts_are_names_and_not_categories():
-    frame = pd.DataFrame({"who": [f"n{i}" for i in range(10_000)] * 2, "town": ["a", "b"] * 10_000})
-    with pytest.raises(
-        TableError, match=r"'who' .*10,000 in 20,000 rows.* ignore=\['who'\].* id_column='who'"
-    ):
-        check_features(frame)
-    with pytest.raises(TableError, match=r"\(60 in 60 rows\)"):
-        check_features(frame.head(60))
-    assert check_features(frame.head(50)) == ()
+def kinds(found):
+    return {column.name: column.kind for column in found.columns}
 
 
-def test_a_column_of_one_value_is_no_reason_to_stop():
-    (note,) = check_features(pd.DataFrame({"x": [1, 2], "same": ["a", "a"], "more": [1, None]}))
-    assert note == "Column 'same' has one value only: nothing to learn from."
-
-
-def test_a_column_that_counts_the_rows_is_noted():
-    frame = pd.DataFrame(
-        {"nr": range(3, 33), "x": [1, 5] * 15, "year": [2000.5 + i for i in range(30)]}
+def test_every_column_but_the_target_is_listed_with_what_becomes_of_it():
+    frame = mixed().assign(
+        nr=range(240), same=1, gone=None, spent=[f"${i % 9 + 1},000" for i in range(240)]
     )
-    (note,) = check_features(frame)
-    assert note.startswith("Column 'nr' holds whole numbers that rise from row to row.")
-    assert note.endswith("make this the id column: then it is not learned from.")
-    assert check_features(frame.head(19)) == ()
+    found = rows(frame, ignore=("noise",))
+    assert kinds(found) == {
+        "age": "number",
+        "town": "category",
+        "noise": "unused",
+        "nr": "id",
+        "same": "unused",
+        "gone": "unused",
+        "spent": "number",
+    }
+    assert list(found.frame.columns) == ["age", "town", "spent"]
+    assert found.frame["spent"][3] == 4000
+    treatments = {column.name: column.treatment for column in found.columns}
+    assert treatments["noise"] == "not used, as asked"
+    assert treatments["same"] == "not used: all rows are equal"
+    assert found.ids[:3].tolist() == [0, 1, 2], "the first column that tells rows apart names them"
 
 
-def test_missing_values_are_counted_where_there_are_any():
-    assert missing_counts(pd.DataFrame({"a": [1, None], "b": ["x", "y"]})) == {"a": 1}
+def test_a_name_names_rows_rather_than_a_number():
+    frame = mixed().assign(nr=range(240), who=[f"P{i} Q" for i in range(240)])
+    assert rows(frame).ids[7] == "P7 Q"
+    assert rows(frame, id_column="nr").ids[7] == 7
 
 
-@pytest.mark.parametrize(
-    ("values", "task"),
-    [
-        (["a", "b"], "classification"),
-        ([True, False], "classification"),
-        ([0, 1, 1], "classification"),
-        ([0.5, 1.5, 0.5], "classification"),
-        (list(range(20)), "classification"),
-        (list(range(21)), "regression"),
-        ([0.5, 1.5, 2.5], "regression"),
-        ([1.0, None, 2.0], "classification"),
-    ],
-)
-def test_many_numbers_are_a_regression_and_all_else_are_classes(values, task):
-    assert task_of(pd.Series(values), "y", "auto") == task
+def test_columns_are_read_as_asked():
+    frame = mixed().assign(code=[1, 2, 3] * 80, when=["1/2/2024", "3/4/2024"] * 120)
+    found = rows(frame, category=("code",), date=("when=%d/%m/%Y",))
+    assert kinds(found)["code"] == "category"
+    assert found.frame["when"][0] == pd.Timestamp("2024-02-01")
+    with pytest.raises(TableError, match=r"number=\['town'\] does not fit: the column holds"):
+        rows(frame, number=("town",))
 
 
-def test_what_is_asked_for_is_done_if_it_can_be():
-    assert task_of(pd.Series([1, 2]), "y", "regression") == "regression"
-    assert task_of(pd.Series(range(99)), "y", "classification") == "classification"
-    with pytest.raises(TableError, match=r"task='regression' needs numbers, .*'y' holds 'a'"):
-        task_of(pd.Series(["a", "b"]), "y", "regression")
-    with pytest.raises(TableError, match="task='ranking' is not known; needed auto"):
-        task_of(pd.Series([1, 2]), "y", "ranking")
-    with pytest.raises(TableError, match="holds dates"):
-        task_of(pd.Series(["2024-01-31"]), "y", "auto")
+def test_a_table_without_a_column_to_learn_from_is_refused_with_reasons():
+    frame = pd.DataFrame({"gone": [None] * 40, "y": ["a", "b"] * 20})
+    frame["who"] = [f"P{i}" for i in range(40)]
+    with pytest.raises(TableError, match=r"'gone' \(empty\), 'who' \(identifiers.*\); needed"):
+        rows(frame)
+    with pytest.raises(TableError, match="there is only the target"):
+        rows(frame[["y"]])
+    assert kinds(rows(frame, text=("who",)))["who"] == "text"
 
 
-def test_labels_keep_their_kind():
-    frame = pd.DataFrame(
-        {"x": range(12), "whole": [0.0, 1.0, 1.0, 0.0] * 3, "b": [True, False] * 6}
-    )
-    frame["half"] = [0.5, 1.0, 1.0, 0.5] * 3
-    assert rows(frame, "whole").y.tolist() == [0, 1, 1, 0] * 3
-    assert rows(frame, "half").y.tolist() == ["0.5", "1.0", "1.0", "0.5"] * 3
-    assert rows(frame, "b").y.tolist() == ["True", "False"] * 6
+def test_running_numbers_are_learned_from_if_there_is_nothing_else():
+    frame = pd.DataFrame({"nr": range(40), "y": ["a", "b"] * 20})
+    assert kinds(rows(frame)) == {"nr": "number"}
+    with pytest.raises(TableError, match="no column is left"):
+        rows(frame, id_column="nr")
+
+
+def test_a_column_that_recodes_the_target_is_left_out_unless_asked_for():
+    frame = mixed().assign(code=lambda it: it["y"].map({"yes": "J", "no": "N"}))
+    found = rows(frame)
+    assert "code" not in found.frame
+    assert [leak.column for leak in found.leaks] == ["code"]
+    column = next(column for column in found.columns if column.name == "code")
+    assert column.treatment == "not used: it gives the target away"
+    assert "code" in rows(frame, category=("code",)).frame
+    alone = rows(frame[["code", "y"]])
+    assert list(alone.frame.columns) == ["code"], "there is nothing else to learn from"
+
+
+def test_rows_of_an_entity_share_a_number_and_the_entity_is_not_learned_from():
+    frame = mixed().assign(patient=[f"p{i // 4}" for i in range(240)])
+    frame.loc[:1, "patient"] = None
+    found = rows(frame, group_folds="patient")
+    assert "patient" not in found.frame
+    numbers = found.fold_groups
+    assert len(set(numbers[:2].tolist()) | {numbers[2]}) == 3, "rows without an entity are alone"
+    assert numbers[4] == numbers[7] != numbers[8]
 
 
 def test_rows_without_a_label_are_left_aside_and_the_others_keep_their_numbers():
@@ -161,7 +136,10 @@ def test_rows_without_a_label_are_left_aside_and_the_others_keep_their_numbers()
     assert found.lines[:2].tolist() == [3, 4]
     assert found.ids[0] == frame["noise"][1]
     assert found.frame["age"][0] == frame["age"][1]
-    assert "2 rows have no label and are not used." in found.notes
+    assert "2 rows have no label: not judged, but predicted." in found.notes
+    assert found.unlabelled.numbers.tolist() == [0, 7]
+    assert found.unlabelled.lines.tolist() == [2, 9]
+    assert found.unlabelled.frame["age"][0] == frame["age"][0]
 
 
 def test_rows_of_a_sample_keep_the_numbers_they_have_in_the_file():
@@ -171,22 +149,23 @@ def test_rows_of_a_sample_keep_the_numbers_they_have_in_the_file():
     assert labelled_rows(sample, Roles("y")).numbers.tolist() == list(range(4, 121, 3))
 
 
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        (["a"] * 60, "'y' is 'a' in every row; needed a column with at least two values"),
-        ([3] * 60, "'y' is '3' in every row"),
-        ([None] * 60, "'y' has no values"),
-        (
-            [f"n{i}" for i in range(60)],
-            "60 different values in 60 rows; needed at most 100 classes",
-        ),
-        ([np.inf, *range(59)], "infinite"),
-    ],
-)
-def test_a_target_that_cannot_be_learned_is_refused(labels, message):
-    with pytest.raises(TableError, match=message):
-        rows(pd.DataFrame({"x": range(60), "y": labels}))
+def test_rows_of_a_small_class_are_kept_and_not_judged():
+    frame = mixed()
+    frame.loc[[3, 5], "y"] = "perhaps"
+    found = rows(frame)
+    assert len(found) == len(frame) - 2
+    assert found.rare.numbers.tolist() == [3, 5]
+    assert found.rare.y.tolist() == ["perhaps", "perhaps"]
+    assert "1 class of fewer than 5 rows is not judged: 'perhaps'." in found.notes
+
+
+def test_spellings_of_a_label_are_one_class_and_stay_as_they_are_written():
+    frame = mixed()
+    frame.loc[[3, 5], "y"] = "Yes "
+    found = rows(frame)
+    assert set(found.y) == {"yes", "no"}
+    assert found.written[3] == "Yes "
+    assert rows(mixed()).written is None
 
 
 def test_groups_are_texts_and_many_numbers_are_cut_in_four():
@@ -206,14 +185,6 @@ def test_rare_groups_are_taken_together():
     found = rows(frame, group=("g",)).groups["g"]
     assert len(set(found)) == 13
     assert "(others)" in found
-
-
-def test_a_number_that_half_of_the_rows_have_is_noted():
-    frame = pd.DataFrame(
-        {"x": np.arange(60.0) % 7, "spent": np.maximum(np.arange(60) - 40, 0) * 1.5}
-    )
-    assert any("have spent = 0" in note for note in rows(frame, "spent").notes)
-    assert not any("At least half" in note for note in rows(frame.tail(25), "spent").notes)
 
 
 def test_missing_values_are_told():

@@ -81,7 +81,7 @@ def content(model):
 
 def signed(body):
     """Return a file with any content and the digest that belongs to it."""
-    return f"sorr model 3 sha256:{hashlib.sha256(body).hexdigest()}\n".encode() + body
+    return f"sorr model 4 sha256:{hashlib.sha256(body).hexdigest()}\n".encode() + body
 
 
 def crafted(thing):
@@ -331,7 +331,7 @@ def test_a_model_of_sorr_fit_comes_back_from_its_file(tmp_path):
         assert len(content) < 10_000
         loaded = read_model(content)
         assert np.array_equal(loaded.predict(frame), fitted.predict(frame))
-        assert loaded.named_steps["columns"].categorical_ == (
+        assert loaded.named_steps["columns"].of_kind("category") == (
             ["c"] if target == "y" else ["c", "y"]
         )
 
@@ -419,11 +419,11 @@ def test_a_file_of_another_kind_is_named(model, content):
     assert "is a pickle, which could run any code" in said(pickle.dumps(model))
     assert "a zip archive without the first line" in said(plain_zip.getvalue())
     assert "a zip archive of skops without the first line" in said(archive)
-    older = said(content.replace(b"model 3", b"model 2", 1))
-    assert "has model format 2, but sorr" in older
+    older = said(content.replace(b"model 4", b"model 3", 1))
+    assert "has model format 3, but sorr" in older
     assert "fit the model again" in older
-    newer = said(content.replace(b"model 3", b"model 4", 1))
-    assert newer.endswith("reads format 3; use the version of sorr that wrote it")
+    newer = said(content.replace(b"model 4", b"model 5", 1))
+    assert newer.endswith("reads format 4; use the version of sorr that wrote it")
     assert "is a sorr model with a damaged first line" in said(b"sorr model x\n")
 
 

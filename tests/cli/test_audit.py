@@ -23,7 +23,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import sorr.auditing.entry
-from sorr.auditing import AuditReport, audit_table, load_model, read_table
+from sorr.auditing import AuditReport, Roles, audit_table, load_model, read_table
 from sorr.cli.app import app
 from sorr.cli.audit import print_summary
 from tests.cli.fakes import RIGHT, people
@@ -40,7 +40,8 @@ def audit(*arguments):
 def report(tmp_path_factory):
     path = people(tmp_path_factory.mktemp("table") / "people.csv")
     table = read_table(path, text_columns=["name"])
-    return audit_table(table, "income", model="linear", m=6, id_column="name", group=["job"])
+    roles = Roles("income", id_column="name", group=("job",))
+    return audit_table(table, roles, model="linear", m=6)
 
 
 @pytest.fixture
@@ -48,9 +49,9 @@ def asked(monkeypatch, report):
     """Answer each audit with a known report, and note what was asked for."""
     found = {}
 
-    def answer(table=None, target=None, *, progress, **options):
+    def answer(table=None, roles=None, *, progress, **options):
         progress(1.0, 1.0, "")
-        found.update(table=table, target=target, **options)
+        found.update(table=table, roles=roles, **options)
         return report
 
     monkeypatch.setattr(sorr.auditing.entry, "audit_table", answer)
@@ -90,19 +91,28 @@ def test_three_files_are_written_and_named(table, tmp_path, report):
 
 def test_the_options_reach_the_audit(asked, table, here):
     options = "--m 0.05 --task classification --id name --ignore age --group job --group income"
+    options += " --number hours --category job --category income --text age --date name=%Y"
+    options += " --group-folds town"
     draws = "--model linear --rows 90 --seed 7 --jobs 2"
     done = audit(table, "--target", "income", *options.split(), *draws.split())
     assert done.exit_code == 0, done.stderr
     taken = asked.pop("table")
     assert (taken.name, len(taken.frame), taken.n_rows) == ("people.csv", 90, RIGHT)
     assert asked == {
-        "target": "income",
+        "roles": Roles(
+            "income",
+            id_column="name",
+            ignore=("age",),
+            group=("job", "income"),
+            group_folds="town",
+            number=("hours",),
+            category=("job", "income"),
+            text=("age",),
+            date=("name=%Y",),
+        ),
         "model": "linear",
         "m": 0.05,
         "task": "classification",
-        "id_column": "name",
-        "ignore": ("age",),
-        "group": ("job", "income"),
         "seed": 7,
         "jobs": 2,
     }
@@ -111,7 +121,7 @@ def test_the_options_reach_the_audit(asked, table, here):
 
 def test_without_a_file_the_example_is_audited(asked, here):
     assert audit("--seed", 3).exit_code == 0
-    assert asked == {"table": None, "target": None, "model": "auto", "seed": 3, "jobs": 1}
+    assert asked == {"table": None, "roles": None, "model": "auto", "seed": 3, "jobs": 1}
     assert names(here / "audit-example") == FILES
 
 
@@ -183,7 +193,7 @@ def test_a_place_that_is_no_folder_is_refused_before_anything_is_computed(asked,
     [
         (["people.csv"], "Invalid value for --target: none given; needed the column"),
         (["--target", "income"], "without a file an example is audited, which takes no --target"),
-        (["--id", "a", "--rows", "9", "--m", "0"], "takes no --m, --id, --rows"),
+        (["--id", "a", "--rows", "9", "--m", "0"], "takes no --id, --m, --rows"),
         (["people.csv", "--target", "income", "--m", "all"], "needed auto, a share"),
         (["people.csv", "--target", "income", "--rows", "1"], "Invalid value for '--rows'"),
         (["people.csv", "--target", "income", "--seed", "-1"], "Invalid value for '--seed'"),

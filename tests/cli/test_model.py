@@ -138,7 +138,7 @@ def test_force_overwrites(table, out):
         *("--model", "linear", "--m", 0, "--out", out, "--force"),
     )
     assert done.exit_code == 0
-    assert out.read_bytes().startswith(b"sorr model 3 ")
+    assert out.read_bytes().startswith(b"sorr model 4 ")
 
 
 @pytest.fixture(scope="module")

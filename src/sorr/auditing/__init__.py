@@ -6,9 +6,12 @@ from typing import Any
 # The file of each name. They load late, so that a wrong path is refused before anything heavy.
 _FILES = {
     "AuditReport": "report",
+    "Column": "columns",
+    "Finding": "findings",
     "Fitted": "fit",
     "ModelError": "storage",
     "Planted": "report",
+    "Roles": "rows",
     "Table": "table",
     "TableError": "table",
     "audit": "entry",

@@ -23,21 +23,22 @@ if TYPE_CHECKING:
 
 def audit_table(
     table: Table,
-    target: str,
+    roles: Roles | str,
     *,
     model: str = "auto",
     m: Drop = "auto",
     task: str = "auto",
-    id_column: str | None = None,
-    ignore: Sequence[str] = (),
-    group: Sequence[str] = (),
     seed: int = 0,
     jobs: int = 1,
     progress: Report | None = None,
 ) -> AuditReport:
-    """Audit a table that was read from a file. The arguments are those of ``sorr audit``."""
-    roles = Roles(target, id_column, tuple(ignore), tuple(group))
-    rows = labelled_rows(table, roles, task)
+    """Audit a table that was read from a file.
+
+    `roles` says what the columns are for; the name of the target alone will do. The other
+    arguments are those of ``sorr audit``.
+    """
+    given = Roles(roles) if isinstance(roles, str) else roles
+    rows = labelled_rows(table, given, task, seed)
     return audit_rows(rows, model=model, m=m, seed=seed, jobs=jobs, progress=progress)
 
 
@@ -46,7 +47,7 @@ def audit_example(
 ) -> AuditReport:
     """Audit the example, whose wrong labels are known."""
     table, wrong = example(seed)
-    rows = labelled_rows(table, Roles(TARGET))
+    rows = labelled_rows(table, Roles(TARGET), seed=seed)
     return audit_rows(rows, model=model, seed=seed, jobs=jobs, progress=progress, is_wrong=wrong)
 
 
@@ -111,6 +112,11 @@ def audit(
     id_column: str | None = None,
     ignore: Sequence[str] = (),
     group: Sequence[str] = (),
+    group_folds: str | None = None,
+    number: Sequence[str] = (),
+    category: Sequence[str] = (),
+    text: Sequence[str] = (),
+    date: Sequence[str] = (),
     random_state: Any = 0,
     n_jobs: int = 1,
     progress: Report | None = None,
@@ -120,9 +126,12 @@ def audit(
     Parameters
     ----------
     X : DataFrame or array-like of shape (n_samples, n_columns)
-        Columns of numbers or texts. Values may be missing.
+        Columns of numbers, dates or texts, as they are: amounts such as $1,234 are numbers,
+        identifiers are set aside, and values may be missing. `AuditReport.columns` says how each
+        column was read.
     y : array-like of shape (n_samples,), or str
-        Labels, or the name of the column of X that holds them. Rows without a label are not used.
+        Labels, or the name of the column of X that holds them. Rows without a label are not
+        judged, but predicted.
     model : {"auto", "forest", "linear", "boosting"}, default="auto"
         The model that judges the labels and is fitted without those that are flagged. "auto" is a
         forest combined with a linear model. Numbers have a linear model.
@@ -132,11 +141,18 @@ def audit(
     task : {"auto", "classification", "regression"}, default="auto"
         What to learn. Texts are classes, and so are up to 20 different whole numbers.
     id_column : str, optional
-        The column that identifies rows. It is not learned from.
+        The column that names rows. It is not learned from. The default is the first column that
+        only tells rows apart.
     ignore : sequence of str, default=()
         Columns not to learn from.
     group : sequence of str, default=()
         Columns for which the report counts the dropped rows by value.
+    group_folds : str, optional
+        The column of entities, such as patients. Their rows are held out together, so that no row
+        is judged by others of the same entity. It is not learned from.
+    number, category, text, date : sequence of str, default=()
+        Columns to read as such, where the audit reads them otherwise. A date may have its format
+        behind it, as in ``date=["signed=%d/%m/%Y"]``.
     random_state : int, RandomState, Generator or None, default=0
         Seed for everything random. The same seed gives the same report, byte by byte.
     n_jobs : int, default=1
@@ -165,8 +181,11 @@ def audit(
     frame, target = _frame_and_target(X, y)
     n = len(frame)
     table = Table(frame, np.arange(n), None, n, (), "the rows given")
-    roles = Roles(target, id_column, _as_names("ignore", ignore), _as_names("group", group))
-    rows = labelled_rows(table, roles, task)
+    lists = {"ignore": ignore, "group": group, "number": number, "category": category}
+    lists |= {"text": text, "date": date}
+    named = {option: _as_names(option, given) for option, given in lists.items()}
+    roles = Roles(target, id_column, group_folds=group_folds, **named)
+    rows = labelled_rows(table, roles, task, seed)
     return audit_rows(rows, model=model, m=m, seed=seed, jobs=n_jobs, progress=progress)
 
 

@@ -11,14 +11,16 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
+from scipy import sparse
 from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import _get_threadpool_controller
 
 from sorr._checks import suggest
 from sorr._typing import BoolArray, FloatArray, IntArray, Report
 from sorr.auditing.preparation import RawColumns, Source, prepared_by, sources
-from sorr.auditing.rows import Roles, Rows, Task, labelled_rows
+from sorr.auditing.rows import Roles, Rows, labelled_rows
 from sorr.auditing.table import Argument, Table, TableError
+from sorr.auditing.target import Task
 from sorr.estimators import RankedRangeClassifier, RankedRangeRegressor
 from sorr.ranked import kth_largest
 from sorr.share import (
@@ -177,21 +179,21 @@ def take_rows(class_of_row: IntArray, rows: IntArray, limit: int, seed: Any) -> 
 
 def fit_table(
     table: Table,
-    target: str,
+    roles: Roles | str,
     *,
     model: str = "auto",
     m: Drop = "auto",
     task: str = "auto",
-    id_column: str | None = None,
-    ignore: tuple[str, ...] = (),
-    group: tuple[str, ...] = (),
     seed: int = 0,
     jobs: int = 1,
     progress: Report | None = None,
 ) -> Fitted:
-    """Fit a model to the labelled rows of a table, without those that look wrong."""
-    roles = Roles(target, id_column, tuple(ignore), tuple(group))
-    rows = labelled_rows(table, roles, task)
+    """Fit a model to the labelled rows of a table, without those that look wrong.
+
+    `roles` says what the columns are for; the name of the target alone will do.
+    """
+    given = Roles(roles) if isinstance(roles, str) else roles
+    rows = labelled_rows(table, given, task, seed)
     return fit_rows(rows, model=model, m=m, seed=seed, jobs=jobs, progress=progress)
 
 
@@ -209,17 +211,20 @@ def fit_rows(
     name = check_model(model, m)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        columns = RawColumns().fit(rows.frame)
-        raw = columns.transform(rows.frame)
+        columns = RawColumns().use(rows.columns)
         prepare = prepared_by(columns, is_dense=name == "boosting")
-        X = prepare.fit_transform(raw)
+        X = prepare.fit_transform(columns.transform(rows.frame))
         # Threads of boosting that share busy cores wait for each other most of the time.
         threads = _get_threadpool_controller().limit(
             limits=effective_n_jobs(jobs), user_api="openmp"
         )
-        fit = _fit_numbers if rows.task == "regression" else _fit_classes
+        work = _Work(name, m, rows.fold_groups, seed, jobs, progress)
         with threads:
-            found = fit(X, rows.y, name, m, seed, jobs, progress)
+            if rows.task == "regression":
+                found = _fit_numbers(X, rows.y, work)
+            else:
+                rare = columns.transform(rows.rare.frame)
+                found = _fit_classes(X, rows.y, _Rare(prepare, rare, rows.rare.y), work)
     steps = [("columns", columns), ("prepare", prepare), ("model", found.model)]
     notes = tuple(dict.fromkeys(str(warning.message) for warning in caught))
     return Fitted(
@@ -236,59 +241,78 @@ class _Found(NamedTuple):
     held_out: npt.NDArray[Any]
 
 
-def _fit_classes(
-    X: Any,
-    y: npt.NDArray[Any],
-    name: str,
-    m: Drop,
-    seed: int,
-    jobs: int,
-    progress: Report | None,
-) -> _Found:
+class _Work(NamedTuple):
+    """What to do, and how."""
+
+    name: str
+    m: Drop
+    groups: IntArray | None
+    seed: int
+    jobs: int
+    progress: Report | None
+
+    def tell_the_last_step(self) -> None:
+        """Report that the model is fitted."""
+        if self.progress is not None:
+            self.progress(0.9, 1.0, "the model without the flagged rows")
+
+
+class _Rare(NamedTuple):
+    """Rows of classes that are too small to be judged. The model learns from them."""
+
+    prepare: Any
+    frame: Any
+    y: npt.NDArray[Any]
+
+    def add_to(self, X: Any, y: npt.NDArray[Any]) -> tuple[Any, npt.NDArray[Any]]:
+        """Return rows and labels with these behind them."""
+        if not len(self.y):
+            return X, y
+        more = self.prepare.transform(self.frame)
+        stack = sparse.vstack if sparse.issparse(X) else np.vstack
+        return stack([X, more]), np.concatenate([y, self.y])
+
+
+def _fit_classes(X: Any, y: npt.NDArray[Any], rare: _Rare, work: _Work) -> _Found:
     """Judge labels by a model of that name, and fit it without the rows that are flagged.
 
     With a number of rows, a linear model drops those with the largest losses.
     """
+    name, seed, jobs = work.name, work.seed, work.jobs
     classes, index = np.unique(y, return_inverse=True)
-    rows = LabelledRows(
-        X, y, index, classes, None, seed=seed, n_jobs=jobs, report=_in_halves(progress)
-    )
-    judgement, probabilities, _ = judge_rows(rows, name)
+    report = _in_halves(work.progress)
+    rows = LabelledRows(X, y, index, classes, None, seed=seed, n_jobs=jobs, report=report)
+    judgement, probabilities, _ = judge_rows(rows, name, groups=work.groups)
     if len(y) < FEWEST_ROWS:  # too few to be judged
-        probabilities = rows.hold_out(name)
+        probabilities = rows.hold_out(name, groups=work.groups)
     held_out = classes[probabilities.argmax(axis=1)]
-    if m != "auto":
-        model = fit_linear(X, y, "classification", m, seed, jobs)
+    if work.m != "auto":
+        model = fit_linear(X, y, "classification", work.m, seed, jobs)
         groups = np.zeros(len(y), dtype=np.intp) if len(model.m_) == 1 else index
         dropped = largest(model.losses_, groups, np.rint(model.m_).astype(np.int64))
         return _Found(model, dropped, judgement, held_out)
     dropped = droppable(judgement.flagged_, index)
     kept = np.flatnonzero(~dropped)
-    if progress is not None:
-        progress(0.9, 1.0, "the model without the flagged rows")
-    if name == "linear":
+    work.tell_the_last_step()
+    if name == "linear":  # it is compared with fits to parts of the rows, which have these classes
         model = fit_linear(X[kept], y[kept], "classification", 0, seed, jobs)
-    else:
-        if name != "boosting":
-            kept = take_rows(index, kept, _MAX_TREE_ROWS, seed)
-        model = rows.fit_model(make_model(name, seed, jobs), kept)
+        return _Found(model, dropped, judgement, held_out)
+    if name != "boosting":
+        kept = take_rows(index, kept, _MAX_TREE_ROWS, seed)
+    X, y = rare.add_to(X[kept], y[kept])
+    classes, index = np.unique(y, return_inverse=True)
+    rows = LabelledRows(X, y, index, classes, None, seed=seed, n_jobs=jobs)
+    model = rows.fit_model(make_model(name, seed, jobs), np.arange(len(y)))
     return _Found(model, dropped, judgement, held_out)
 
 
-def _fit_numbers(
-    X: Any,
-    y: npt.NDArray[Any],
-    name: str,
-    m: Drop,
-    seed: int,
-    jobs: int,
-    progress: Report | None,
-) -> _Found:
+def _fit_numbers(X: Any, y: npt.NDArray[Any], work: _Work) -> _Found:
     """Judge numbers by a model of that name, and fit it without the rows that are flagged.
 
     A linear model is one that resists outliers. With a number of rows, it drops those with the
     largest losses.
     """
+    name, m, seed, jobs = work.name, work.m, work.seed, work.jobs
     if name == "linear":
         model = fit_linear(X, y, "regression", "auto", seed, jobs)
         judgement, dropped = model.judgement_, model.outlier_mask_
@@ -297,11 +321,10 @@ def _fit_numbers(
             counts = np.rint(model.m_).astype(np.int64)
             dropped = largest(model.losses_, np.zeros(len(y), dtype=np.intp), counts)
         return _Found(model, dropped, judgement, judgement.suggested_)
-    rows = NumberedRows(X, y, None, seed=seed, n_jobs=jobs, report=_in_halves(progress))
-    judgement, held_out, _ = judge_numbers(rows, name)
+    rows = NumberedRows(X, y, None, seed=seed, n_jobs=jobs, report=_in_halves(work.progress))
+    judgement, held_out, _ = judge_numbers(rows, name, groups=work.groups)
     dropped = judgement.flagged_
-    if progress is not None:
-        progress(0.9, 1.0, "the model without the flagged rows")
+    work.tell_the_last_step()
     kept = np.flatnonzero(~dropped)
     if name != "boosting":
         kept = take_rows(np.zeros(len(y), dtype=np.intp), kept, _MAX_TREE_ROWS, seed)

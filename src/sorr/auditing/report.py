@@ -17,6 +17,8 @@ from sklearn.pipeline import Pipeline
 from sorr import __version__
 from sorr._csv import to_csv
 from sorr._typing import FloatArray
+from sorr.auditing.columns import Column
+from sorr.auditing.findings import Finding, find_all
 from sorr.auditing.fit import Fitted
 from sorr.auditing.rows import Rows
 from sorr.auditing.suspects import (
@@ -83,6 +85,42 @@ class AuditReport:
     def rows(self) -> Rows:
         """The rows that were audited."""
         return self.fitted.rows
+
+    @property
+    def columns(self) -> DataFrame:
+        """How each column was read: name, kind, reading, treatment, missing and example."""
+        import pandas as pd
+
+        names = ("name", "kind", "reading", "treatment", "missing", "example")
+        columns: tuple[Column, ...] = self.rows.columns
+        return pd.DataFrame({it: [getattr(column, it) for column in columns] for it in names})
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """What else is wrong with the table, the most severe first."""
+        return find_all(self.fitted)
+
+    @cached_property
+    def unlabelled(self) -> DataFrame:
+        """The rows without a label, with the label that the model suggests and its probability."""
+        import pandas as pd
+
+        rows = self.rows.unlabelled
+        nothing = np.full(len(rows), None, dtype=object)
+        suggested, probability = nothing, np.full(len(rows), np.nan)
+        if len(rows):
+            suggested = self.model.predict(rows.frame)
+            if self.fitted.classes:
+                probability = self.model.predict_proba(rows.frame).max(axis=1)
+        return pd.DataFrame(
+            {
+                "row": rows.numbers,
+                "line": nothing if rows.lines is None else rows.lines,
+                "id": nothing if rows.ids is None else rows.ids,
+                "suggested": suggested,
+                "probability": probability,
+            }
+        )
 
     @property
     def n_dropped(self) -> int:
@@ -166,13 +204,7 @@ class AuditReport:
     @property
     def notes(self) -> tuple[str, ...]:
         """What else to know about the table and the fit."""
-        filled = [
-            f"{name}: {count:,} values are missing."
-            for name, count in sorted(self.rows.missing.items(), key=lambda item: -item[1])
-        ]
-        if len(filled) > 6:
-            filled = [*filled[:5], f"{len(filled) - 5} more columns have missing values."]
-        return (*self.rows.notes, *filled, *self._ties(), *self.fitted.notes)
+        return (*self.rows.notes, *self._ties(), *self.fitted.notes)
 
     def _ties(self) -> list[str]:
         """Return a note if kept rows have the same loss as dropped ones."""
@@ -306,6 +338,10 @@ class AuditReport:
                 for name, strata in self.strata.items()
             },
             "most_suspect": _records(self.suspects.head(_MAX_SUSPECTS)),
+            "columns_read": _records(self.columns),
+            "findings": [self._found(finding) for finding in self.findings],
+            "without_label": _records(self.unlabelled),
+            "set_aside": [it._asdict() for it in self.rows.set_aside],
             "warnings": list(self.warnings),
             "notes": list(self.notes),
         }
@@ -316,6 +352,17 @@ class AuditReport:
         if (planted := self.planted) is not None:
             found["planted"] = {"wrong": planted.wrong, "found": planted.found}
         return found
+
+    def _found(self, finding: Finding) -> dict[str, Any]:
+        """Return a finding, ready for JSON: its rows by their numbers in the table."""
+        return {
+            "name": finding.name,
+            "severity": finding.severity,
+            "sentence": finding.sentence,
+            "action": finding.action,
+            "columns": list(finding.columns),
+            "rows": self.rows.numbers[finding.rows].tolist(),
+        }
 
     def suspects_csv(self) -> str:
         """Return the suspects of all tiers as CSV, safe to open in a spreadsheet."""

@@ -1,83 +1,125 @@
-"""The roles and types of columns, the rows that have a label, and the task."""
+"""The roles of columns, and the rows of a table: those that are judged, and the others."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sorr._checks import close_names
-from sorr._typing import IntArray
-from sorr.auditing.table import Argument, Table, TableError, quote, quote_bare
-from sorr.auditing.table.values import listed
+from sorr._typing import BoolArray, IntArray
+from sorr.auditing.columns import (
+    RUNNING,
+    Column,
+    Context,
+    Kind,
+    UnreadableError,
+    parse_column,
+    read_column,
+    read_columns,
+)
+from sorr.auditing.leaks import Leak, find_leaks
+from sorr.auditing.table import Argument, Table, TableError, quote
+from sorr.auditing.table.values import SetAside, listed
+from sorr.auditing.target import Target, Task, read_target
+from sorr.auditing.written import kind_of_values
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-Kind = Literal["number", "text", "date"]
-Task = Literal["classification", "regression"]
-
-_MAX_TEXTS = 1000  # different texts of a column; a column with more holds names, not categories
-_MIN_NAMES = 50  # different texts, from which a column holds names if they differ in most rows
-_MIN_COUNTED = 20  # rows, from which whole numbers in order are taken for a count of the rows
-_TEXTS_TRIED = 50  # different texts that must all be dates for a column of dates
-_MAX_FLAGGED = 8  # columns in the way out of an error
-_MIN_ROWS = 10  # rows with a label that a model needs
-_MAX_WHOLE_NUMBERS = 20  # different ones that are taken for classes
-_MAX_CLASSES = 100
 _MAX_GROUPS = 12  # values of a group column; numbers are cut into quarters, rare texts are joined
-_DATE = re.compile(
-    r"\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2}))([T ,].*)?\s*"
-)
+_ASKED: Mapping[str, Kind] = {
+    "number": "number",
+    "category": "category",
+    "text": "text",
+    "date": "date",
+    "ignore": "unused",
+}
 
 
 @dataclass(frozen=True)
 class Roles:
-    """Which columns are the target, the identifier and the groups, and which are ignored."""
+    """What the columns of a table are for, as far as somebody has said so.
+
+    Attributes
+    ----------
+    target : str
+        The column to predict.
+    id_column : str or None
+        The column that names rows.
+    ignore : tuple of str
+        Columns not to learn from.
+    group : tuple of str
+        Columns by whose values dropped rows are counted.
+    group_folds : str or None
+        The column of entities, such as patients: their rows are held out together.
+    number, category, text, date : tuple of str
+        Columns to read as such. A date may have its format behind it, as in
+        ``"signed=%d/%m/%Y"``.
+    """
 
     target: str
     id_column: str | None = None
     ignore: tuple[str, ...] = ()
     group: tuple[str, ...] = ()
+    group_folds: str | None = None
+    number: tuple[str, ...] = ()
+    category: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
+    date: tuple[str, ...] = ()
 
     def check(self, columns: Sequence[str]) -> None:
         """Refuse names without a column, and roles that exclude each other."""
-        named: list[tuple[str, str | None]] = [("target", self.target)]
-        named += [("id_column", self.id_column)]
-        named += [("ignore", name) for name in self.ignore]
-        named += [("group", name) for name in self.group]
-        for role, name in named:
-            if name is not None and name not in columns:
-                value = [name] if role in ("ignore", "group") else name
+        single = {
+            "target": self.target,
+            "id_column": self.id_column,
+            "group_folds": self.group_folds,
+        }
+        named: list[tuple[str, str, Any]] = [
+            (role, name, name) for role, name in single.items() if name is not None
+        ]
+        for role in (*_ASKED, "group"):
+            given: tuple[str, ...] = getattr(self, role)
+            named += [(role, self._name(role, it, columns), [it]) for it in given]
+        for role, name, value in named:
+            if name not in columns:
                 raise TableError(Argument(role, value), f": {_no_such(name, columns)}")
-        if self.target in (self.id_column, *self.ignore):
-            raise TableError(
-                Argument("target", self.target),
-                " is also named by ",
-                Argument("id_column"),
-                " or ",
-                Argument("ignore"),
-                "; the target needs a column of its own",
-            )
+        taken: dict[str, str] = {}
+        for role, name, _ in named:
+            if role == "group":
+                continue
+            if taken.setdefault(name, role) != role:
+                raise TableError(
+                    f"column {quote(name)} is named by ",
+                    Argument(taken[name]),
+                    " and by ",
+                    Argument(role),
+                    "; needed one of them",
+                )
 
-    def features(self, columns: Iterable[str]) -> list[str]:
-        """Return the columns to learn from."""
-        excluded = {self.target, self.id_column, *self.ignore}
-        features = [name for name in columns if name not in excluded]
-        if not features:
-            raise TableError(
-                "no column is left to learn from; needed at least one besides ",
-                Argument("target"),
-                ", ",
-                Argument("id_column"),
-                " and ",
-                Argument("ignore"),
-            )
-        return features
+    def _name(self, role: str, given: str, columns: Sequence[str]) -> str:
+        """Return the column of a name that may have a format of dates behind it."""
+        return given.partition("=")[0] if role == "date" and given not in columns else given
+
+    def asked(self, columns: Sequence[str]) -> dict[str, str]:
+        """Return the kinds that columns are to be read as; dates with their format behind it."""
+        found: dict[str, str] = {}
+        for role, kind in _ASKED.items():
+            for given in getattr(self, role):
+                name = self._name(role, given, columns)
+                found[name] = kind + given[len(name) :]
+        if self.id_column is not None:
+            found[self.id_column] = "id"
+        return found
+
+    @property
+    def as_written(self) -> tuple[str, ...]:
+        """Columns whose values have to be read as they are written, such as 007."""
+        names = (*self.category, *self.text, *(it.partition("=")[0] for it in self.date))
+        return names if self.id_column is None else (*names, self.id_column)
 
 
 def _no_such(name: str, columns: Sequence[str]) -> str:
@@ -86,260 +128,239 @@ def _no_such(name: str, columns: Sequence[str]) -> str:
     return f"there is no such column; the columns are {listed(columns)}"
 
 
-def kind_of(column: Series[Any]) -> Kind:
-    """Return whether a column holds numbers, dates or texts. Everything else counts as text."""
-    from pandas.api import types
-
-    if types.is_datetime64_any_dtype(column) or types.is_timedelta64_dtype(column):
-        return "date"
-    if types.is_bool_dtype(column):
-        return "text"
-    if types.is_numeric_dtype(column):
-        return "number"
-    inferred = types.infer_dtype(column, skipna=True)
-    if inferred in {"integer", "floating", "mixed-integer-float", "decimal"}:
-        return "number"
-    if inferred in {"date", "datetime", "datetime64", "timedelta", "period"}:
-        return "date"
-    texts = column.dropna().unique()[:_TEXTS_TRIED]
-    if len(texts) and all(isinstance(text, str) and _DATE.fullmatch(text) for text in texts):
-        return "date"
-    return "text"
-
-
-def missing_counts(frame: DataFrame) -> dict[str, int]:
-    """Return the number of missing values of each column that has any."""
-    counts = frame.isna().sum()
-    return {str(name): int(count) for name, count in counts.items() if count}
-
-
-def check_features(frame: DataFrame) -> tuple[str, ...]:
-    """Refuse columns that nothing can be learned from, and return notes on the others.
-
-    An error names all columns with the same problem, so that one change solves it.
-    """
-    kinds = {name: kind_of(frame[name]) for name in frame.columns}
-    empty = [name for name in frame.columns if frame[name].isna().all()]
-    if empty:
-        raise TableError(f"{_say(empty, 'has', 'have')} no values; ", *_way_out(empty))
-    dates = [name for name, kind in kinds.items() if kind == "date"]
-    if dates:
-        raise TableError(
-            f"{_say(dates, 'holds', 'hold')} dates; convert them to numbers, such as the month or "
-            "the days since a date, or ",
-            *_way_out(dates),
-        )
-    different = {name: frame[name].nunique() for name, kind in kinds.items() if kind == "text"}
-    names = [name for name, count in different.items() if _is_too_many(count, len(frame))]
-    if names:
-        counts = ", ".join(f"{different[name]:,}" for name in names)
-        raise TableError(
-            f"{_say(names, 'has', 'have')} too many different texts for a category ({counts} in "
-            f"{len(frame):,} rows); ",
-            *_way_out(names),
-            f", or make {'it' if len(names) == 1 else 'one'} the id column with ",
-            Argument("id_column", names[0]),
-        )
-    constant = [name for name in frame.columns if frame[name].nunique(dropna=False) == 1]
-    notes = []
-    if constant:
-        subject = _say(constant, "has", "have")
-        notes.append(f"{subject[0].upper()}{subject[1:]} one value only: nothing to learn from.")
-    numbers = [name for name, kind in kinds.items() if kind == "number"]
-    if keys := [name for name in numbers if _counts_rows(frame[name])]:
-        subject = _say(keys, "holds", "hold")
-        notes.append(
-            f"{subject[0].upper()}{subject[1:]} whole numbers that rise from row to row. If they "
-            "only identify rows, make this the id column: then it is not learned from."
-        )
-    return tuple(notes)
-
-
-def _counts_rows(column: Series[Any]) -> bool:
-    """Tell whether a column of numbers only counts the rows."""
-    if len(column) < _MIN_COUNTED or column.isna().any():
-        return False
-    values = column.astype(float)
-    return bool((values.diff().iloc[1:] > 0).all() and (values % 1 == 0).all())
-
-
-def _is_too_many(different: int, rows: int) -> bool:
-    return different > _MAX_TEXTS or (different > _MIN_NAMES and different > rows / 2)
-
-
-def _say(names: Sequence[str], singular: str, plural: str) -> str:
-    """Return columns as the subject of a sentence, with its verb."""
-    is_one = len(names) == 1
-    return f"column{'' if is_one else 's'} {listed(names)} {singular if is_one else plural}"
-
-
-def _way_out(names: Sequence[str]) -> tuple[str, Argument]:
-    return f"leave {'it' if len(names) == 1 else 'them'} out with ", Argument(
-        "ignore", list(names[:_MAX_FLAGGED])
-    )
-
-
-# -- Rows with a label -----------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows with a label.
+class Aside:
+    """Rows that are not judged, because they have no label, or one that hardly any row has.
 
     Attributes
     ----------
-    name : str
-        The name of the table.
     frame : DataFrame
-        The columns to learn from, raw.
+        The columns to learn from.
+    y : ndarray of shape (n_rows,)
+        The labels, empty texts where there are none.
+    numbers, lines, ids
+        As those of `Rows`.
+    """
+
+    frame: DataFrame = field(repr=False)
+    y: npt.NDArray[Any] = field(repr=False)
+    numbers: IntArray = field(repr=False)
+    lines: IntArray | None = field(repr=False)
+    ids: npt.NDArray[Any] | None = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows(Aside):
+    """Rows with a label that can be judged.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        The columns to learn from: numbers, dates or texts.
     y : ndarray of shape (n_rows,)
         The labels: texts or whole numbers for classification, numbers for regression.
-    roles : Roles
-    task : {"classification", "regression"}
     numbers : ndarray of shape (n_rows,)
         The number of each row among the data rows of the table, from 0.
     lines : ndarray of shape (n_rows,) or None
         The line of the file where each row begins.
     ids : ndarray of shape (n_rows,) or None
         The identifier of each row.
+    name : str
+        The name of the table.
+    roles : Roles
+    task : {"classification", "regression"}
+    columns : tuple of Column
+        How each column but the target was read, in the order of the table.
+    written : ndarray of shape (n_rows,) or None
+        The labels as they are written, if some spellings were taken for one class.
     groups : mapping of str to ndarray of shape (n_rows,)
         For each group column, the group of each row as text.
-    missing : mapping of str to int
-        The number of missing values of each column to learn from.
+    fold_groups : ndarray of shape (n_rows,) or None
+        A number for each row; rows that share one are held out together.
+    leaks : tuple of Leak
+        The columns that give the target away.
+    unlabelled, rare : Aside
+        The rows without a label, and those of classes that are too small to be judged.
+    set_aside : tuple of SetAside
+        The lines of the file that could not be read.
     notes : tuple of str
         What readers of the results should know about the table.
     """
 
     name: str
-    frame: DataFrame = field(repr=False)
-    y: npt.NDArray[Any] = field(repr=False)
     roles: Roles
     task: Task
-    numbers: IntArray = field(repr=False)
-    lines: IntArray | None = field(repr=False)
-    ids: npt.NDArray[Any] | None = field(repr=False)
+    columns: tuple[Column, ...] = field(repr=False)
+    written: npt.NDArray[Any] | None = field(repr=False)
     groups: Mapping[str, npt.NDArray[Any]] = field(repr=False)
-    missing: Mapping[str, int]
+    fold_groups: IntArray | None = field(repr=False)
+    leaks: tuple[Leak, ...]
+    unlabelled: Aside = field(repr=False)
+    rare: Aside = field(repr=False)
+    set_aside: tuple[SetAside, ...] = field(repr=False)
     notes: tuple[str, ...]
 
-    def __len__(self) -> int:
-        return len(self.y)
+    @property
+    def missing(self) -> dict[str, int]:
+        """The number of missing values of each column that is learned from and has any."""
+        used = (column for column in self.columns if column.is_learned_from)
+        return {column.name: column.missing for column in used if column.missing}
 
 
-def labelled_rows(table: Table, roles: Roles, task: str = "auto") -> Rows:
-    """Return the rows of a table that have a label, or raise an error that says what is wrong."""
+def labelled_rows(table: Table, roles: Roles, task: str = "auto", seed: int = 0) -> Rows:
+    """Return the rows of a table as they are learned from, or say why that cannot be.
+
+    Columns that recode the target are left out: with them, no label would look wrong.
+    """
     frame = table.frame
     names = [str(name) for name in frame.columns]
     roles.check(names)
-    features = roles.features(names)
-    target = frame[roles.target]
-    is_there = target.notna().to_numpy()
-    notes = list(table.notes)
-    if not is_there.all():
-        if not is_there.any():
-            raise TableError(f"the target {quote(roles.target)} has no values")
-        notes.append(f"{int((~is_there).sum()):,} rows have no label and are not used.")
-        frame, target = frame[is_there], target[is_there]
-    if len(target) < _MIN_ROWS:
-        raise TableError(
-            f"{len(target)} rows have a label; needed at least {_MIN_ROWS} to find wrong ones"
-        )
-    task_found = task_of(target, roles.target, task)
-    y = _classes(target, roles.target) if task_found == "classification" else _numbers(target)
-    if len(np.unique(y)) < 2:
-        raise TableError(
-            f"the target {quote(roles.target)} is {quote(y[0])} in every row; needed a column with "
-            "at least two values"
-        )
-    notes += check_features(frame[features])
-    if task_found == "regression" and (same := _common(y)) is not None:
-        notes.append(
-            f"At least half of the rows have {quote_bare(roles.target)} = {same:.4g}. A linear "
-            "model of these rows treats all others as outliers. Audit the others alone, or use "
-            "classes."
-        )
-    places = np.flatnonzero(is_there)
+    target = read_target(frame[roles.target], task, table.separator)
+    columns = _read(table, roles, [name for name in names if name != roles.target])
+    features = _parsed(frame, columns)
+    judged = np.flatnonzero(target.is_judged)
+    leaks = find_leaks(features.iloc[judged], target.y[judged], target.task, seed=seed)
+    columns = _without_recodings(columns, leaks, roles)
+    features = features[[column.name for column in columns if column.is_learned_from]]
+    ids = _ids(frame, columns, roles)
+
+    def take(chosen: BoolArray) -> dict[str, Any]:
+        places = np.flatnonzero(chosen)
+        return {
+            "frame": features.iloc[places].reset_index(drop=True),
+            "y": target.y[places],
+            "numbers": table.rows[places],
+            "lines": None if table.lines is None else table.lines[places],
+            "ids": None if ids is None else ids[places],
+        }
+
     return Rows(
+        **take(target.is_judged),
         name=table.name,
-        frame=frame[features].reset_index(drop=True),
-        y=y,
         roles=roles,
-        task=task_found,
-        numbers=table.rows[places],
-        lines=None if table.lines is None else table.lines[places],
-        ids=None if roles.id_column is None else frame[roles.id_column].to_numpy(dtype=object),
-        groups={name: _groups(frame[name]) for name in roles.group},
-        missing=missing_counts(frame[features]),
-        notes=tuple(notes),
+        task=target.task,
+        columns=columns,
+        written=None if target.written is None else target.written[judged],
+        groups={name: _groups(frame[name].iloc[judged]) for name in roles.group},
+        fold_groups=_fold_groups(frame, roles, judged),
+        leaks=tuple(leaks),
+        unlabelled=Aside(**take(~target.is_there)),
+        rare=Aside(**take(target.is_there & ~target.is_judged)),
+        set_aside=table.set_aside,
+        notes=(*table.notes, *target.notes, *_count_unlabelled(target)),
     )
 
 
-def _common(y: npt.NDArray[np.float64]) -> float | None:
-    """Return the number that at least half of the rows have, if there is one."""
-    values, counts = np.unique(y, return_counts=True)
-    return float(values[counts.argmax()]) if counts.max() >= len(y) / 2 else None
+def _read(table: Table, roles: Roles, names: list[str]) -> tuple[Column, ...]:
+    """Return how the columns are read, or refuse a table without any to learn from."""
+    context = Context(table.separator, table.n_rows)
+    asked = roles.asked(names)
+    try:
+        columns = read_columns(table.frame[names], asked, context)
+    except UnreadableError as error:
+        role = next(role for role, kind in _ASKED.items() if kind == error.kind)
+        way_out = " with its format behind it, as in signed=%d/%m/%Y" * (role == "date")
+        raise TableError(
+            Argument(role, [error.name]),
+            f" does not fit: the column holds {quote(error.example)}; leave it to be read by "
+            f"itself, or name it{way_out} if most of its values fit"
+            if role == "date"
+            else f" does not fit: the column holds {quote(error.example)}; needed a column of "
+            f"{role}s, or none of this option",
+        ) from None
+    if roles.group_folds is not None:
+        columns = tuple(
+            it.leave_out("its rows are held out together") if it.name == roles.group_folds else it
+            for it in columns
+        )
+    columns = _with_something_to_learn(table, columns, asked)
+    if not any(column.is_learned_from for column in columns):
+        why = [f"{quote(it.name)} ({it.reading})" for it in columns[:5]]
+        raise TableError(
+            f"no column is left to learn from: {', '.join(why) or 'there is only the target'}; "
+            "needed at least one of numbers, dates, categories or texts. If one of these is such a "
+            "column, name it with ",
+            Argument("number"),
+            ", ",
+            Argument("category"),
+            " or ",
+            Argument("text"),
+        )
+    return columns
 
 
-def task_of(target: Series[Any], name: str, asked: str) -> Task:
-    """Return what to learn: classes, unless the target holds many numbers."""
-    if asked not in ("auto", "classification", "regression"):
-        raise TableError(
-            Argument("task", asked),
-            " is not known; needed auto, classification or regression",
-        )
-    kind = kind_of(target)
-    if kind == "date":
-        raise TableError(
-            f"the target {quote(name)} holds dates; needed classes or numbers, such as days since "
-            "a date"
-        )
-    if asked == "regression" and kind == "text":
-        raise TableError(
-            Argument("task", "regression"),
-            f" needs numbers, but the target {quote(name)} holds "
-            f"{quote(target.dropna().iloc[0])}; choose another target, or ",
-            Argument("task", "classification"),
-        )
-    if asked != "auto":
-        return cast("Task", asked)
-    if kind == "text":
-        return "classification"
-    values = np.unique(_numbers(target.dropna()))
-    are_classes = len(values) <= 2 or (
-        len(values) <= _MAX_WHOLE_NUMBERS and bool(np.all(values % 1 == 0))
+def _with_something_to_learn(
+    table: Table, columns: tuple[Column, ...], asked: Mapping[str, str]
+) -> tuple[Column, ...]:
+    """Return the columns; if nothing else is there to learn from, running numbers are numbers."""
+    if any(column.is_learned_from for column in columns):
+        return columns
+    return tuple(
+        read_column(table.frame[it.name], "number")
+        if it.kind == "id" and it.name not in asked and it.reading == RUNNING
+        else it
+        for it in columns
     )
-    return "classification" if are_classes else "regression"
 
 
-def _numbers(target: Series[Any]) -> npt.NDArray[np.float64]:
-    values: npt.NDArray[np.float64] = target.to_numpy(dtype=np.float64)
-    if not np.isfinite(values).all():
-        raise TableError(
-            f"the target {quote(target.name)} holds an infinite number; needed finite ones"
-        )
-    return values
+def _parsed(frame: DataFrame, columns: Sequence[Column]) -> DataFrame:
+    """Return the columns that are learned from: numbers, dates and texts."""
+    import pandas as pd
+
+    used = (column for column in columns if column.is_learned_from)
+    parsed = {it.name: parse_column(frame[it.name], it.kind, it.format) for it in used}
+    return pd.DataFrame(parsed, copy=False)
 
 
-def _classes(target: Series[Any], name: str) -> npt.NDArray[Any]:
-    different = target.nunique()
-    if different > _MAX_CLASSES or (different > 2 and different > len(target) / 2):
-        raise TableError(
-            f"the target {quote(name)} has {different:,} different values in {len(target):,} rows; "
-            f"needed at most {_MAX_CLASSES} classes, each in several rows; or ",
-            Argument("task", "regression"),
-            " if they are numbers",
-        )
-    if kind_of(target) == "number":
-        values = _numbers(target)
-        return values.astype(np.int64) if bool(np.all(values % 1 == 0)) else values.astype(str)
-    return np.array([str(value) for value in target.to_numpy(dtype=object)])
+def _without_recodings(
+    columns: tuple[Column, ...], leaks: Sequence[Leak], roles: Roles
+) -> tuple[Column, ...]:
+    """Leave out columns that recode the target, unless somebody asked for them or none is left."""
+    asked = roles.asked([column.name for column in columns])
+    recodings = {leak.column for leak in leaks if leak.is_recoding} - set(asked)
+    left = tuple(
+        it.leave_out("it gives the target away") if it.name in recodings else it for it in columns
+    )
+    return left if any(column.is_learned_from for column in left) else columns
+
+
+def _ids(
+    frame: DataFrame, columns: Sequence[Column], roles: Roles
+) -> npt.NDArray[np.object_] | None:
+    """Return what names the rows: the column that was asked for, or the first that does so."""
+    if roles.id_column is not None:
+        return np.asarray(frame[roles.id_column], dtype=object)
+    found = [column.name for column in columns if column.kind == "id"]
+    found.sort(key=lambda name: kind_of_values(frame[name].dropna()) == "number")
+    return np.asarray(frame[found[0]], dtype=object) if found else None
+
+
+def _count_unlabelled(target: Target) -> list[str]:
+    n = int((~target.is_there).sum())
+    if not n:
+        return []
+    return [f"{n:,} row{' has' if n == 1 else 's have'} no label: not judged, but predicted."]
+
+
+def _fold_groups(frame: DataFrame, roles: Roles, judged: IntArray) -> IntArray | None:
+    """Return a number for each entity. Rows without an entity are on their own."""
+    import pandas as pd
+
+    if roles.group_folds is None:
+        return None
+    codes = pd.factorize(frame[roles.group_folds].iloc[judged])[0]
+    alone = codes.max(initial=-1) + 1 + np.arange(len(codes))
+    return np.asarray(np.where(codes < 0, alone, codes), dtype=np.intp)
 
 
 def _groups(column: Series[Any]) -> npt.NDArray[Any]:
     """Return the group of each row as text. Many numbers become quarters, rare texts one group."""
     import pandas as pd
 
-    if kind_of(column) == "number" and column.nunique() > _MAX_GROUPS:
+    if kind_of_values(column.dropna()) == "number" and column.nunique() > _MAX_GROUPS:
         parts = pd.qcut(column.astype(float), 4, duplicates="drop")
         texts = {part: f"{part.left:.4g} to {part.right:.4g}" for part in parts.cat.categories}
         names = parts.map(texts).astype(object)

@@ -44,7 +44,7 @@ from sorr.losses import LOSSES
 from sorr.share import make_model
 
 _HEADER = re.compile(rb"sorr model (\d{1,9}) sha256:([0-9a-f]{64})\n")
-_FORMAT = 3
+_FORMAT = 4
 _PROTOCOL = 2  # of skops; how it loads older protocols was not reviewed here
 _MAX_NAME = 100  # letters of the name of a type in a message; all listed names are shorter
 _PACKAGES = ("scikit-learn", "numpy", "skops")
@@ -104,7 +104,9 @@ _OBJECTS = frozenset(
         "sklearn.linear_model._ridge.Ridge",
         "sklearn.preprocessing._data.StandardScaler",
         "sklearn.preprocessing._label.LabelEncoder",
+        "sorr.auditing.preparation.DateParts",
         "sorr.auditing.preparation.RawColumns",
+        "sorr.auditing.preparation.TextEncoder",
         "sorr.auditing.preparation.TypicalScaler",
         "sklearn.compose._column_transformer.ColumnTransformer",
         "sklearn.impute._base.MissingIndicator",

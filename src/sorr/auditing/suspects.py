@@ -13,6 +13,7 @@ from sorr._typing import FloatArray
 from sorr.auditing.fit import Fitted
 from sorr.auditing.preparation import MISSING
 from sorr.auditing.table import format_probability, quote_bare
+from sorr.auditing.written import as_text
 from sorr.share import Judgement, TargetJudgement
 
 if TYPE_CHECKING:
@@ -256,7 +257,7 @@ class _Phrases:
     """Values of columns as text, with the usual range if a value is outside of it."""
 
     def __init__(self, fitted: Fitted, rows: npt.NDArray[np.intp]) -> None:
-        numeric = fitted.pipeline.named_steps["columns"].numeric_
+        numeric = fitted.pipeline.named_steps["columns"].of_kind("number")
         chosen: DataFrame = fitted.rows.frame.iloc[rows]
         self.values = {name: chosen[name].to_numpy(dtype=object) for name in chosen.columns}
         self.class_of_row = fitted.class_of_row[rows]
@@ -269,7 +270,7 @@ class _Phrases:
         if value is None or value != value:
             return f"{quote_bare(name)} {MISSING}"
         if name not in self.numeric:
-            return f"{quote_bare(name)} = {quote_bare(value)}"
+            return f"{quote_bare(name)} = {quote_bare(as_text(value))}"
         text = f"{quote_bare(name)} = {float(value):.4g}"
         low, high = self.usual.get(self.class_of_row[place], {}).get(name, (-np.inf, np.inf))
         if low <= float(value) <= high:

@@ -23,27 +23,36 @@ from sorr.cli.console import (
     write_files,
 )
 from sorr.cli.options import (
+    FILES,
+    Category,
+    Date,
     Debug,
     Drop,
     Force,
+    GroupFolds,
     Id,
     Ignore,
     Jobs,
     Json,
     Model,
     ModelOption,
+    Number,
     Rows,
     Seed,
+    Sheet,
     Task,
     TaskOption,
+    Text,
     as_drop,
+    as_roles,
 )
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from sorr.auditing import AuditReport
+    from sorr.auditing import AuditReport, Roles
+    from sorr.auditing import Table as DataTable
 
 EXAMPLES = f"""\
 {EXIT_CODES}
@@ -53,12 +62,27 @@ Examples:
   sorr audit
   sorr audit people.csv --target income
   sorr audit people.csv.gz --target income --id name --ignore zip --group sex
-  sorr audit people.parquet --target income --model boosting --out found
+  sorr audit people.xlsx --sheet 2024 --target income --date signed=%d/%m/%Y
+  sorr audit visits.parquet --target outcome --group-folds patient --out found
   sorr audit people.csv --target income --model linear --m 0.05
   sorr audit people.csv --target income --json | jq .suspects
 """
 _FILES = ("report.html", "suspects.csv", "model.skops")
-_ENDINGS = (".gz", ".csv", ".tsv", ".tab", ".txt", ".parquet", ".pq")
+_ENDINGS = (
+    *(".gz", ".bz2", ".xz", ".zst", ".zip", ".csv", ".tsv", ".tab", ".txt", ".parquet", ".pq"),
+    *(
+        ".xlsx",
+        ".xls",
+        ".xlsm",
+        ".xlsb",
+        ".ods",
+        ".feather",
+        ".arrow",
+        ".jsonl",
+        ".ndjson",
+        ".json",
+    ),
+)
 # Limits of the summary, so that it fits one screen. The files hold everything.
 _MAX_ROWS = 10
 _MAX_STRATA = 4  # classes or groups of a table
@@ -75,7 +99,7 @@ def audit(
         Path | None,
         typer.Argument(
             metavar="FILE",
-            help="CSV or TSV (also .gz), or Parquet. Without a file, an example is audited.",
+            help=f"{FILES}; - for standard input. Without a file, an example is audited.",
             show_default=False,
         ),
     ] = None,
@@ -106,6 +130,12 @@ def audit(
             show_default=False,
         ),
     ] = None,
+    group_folds: GroupFolds = None,
+    number: Number = None,
+    category: Category = None,
+    text: Text = None,
+    date: Date = None,
+    sheet: Sheet = None,
     rows: Rows = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
@@ -119,19 +149,27 @@ def audit(
     for sorr predict. Suspects may be a minority, not mistakes: look at them. Without evidence of
     wrong labels nothing is dropped.
     """
-    options = {
-        "m": as_drop(m),
-        "task": task.value,
+    columns = {
         "id_column": id_column,
-        "ignore": tuple(ignore or ()),
-        "group": tuple(group or ()),
+        "ignore": ignore,
+        "group": group,
+        "group_folds": group_folds,
+        "number": number,
+        "category": category,
+        "text": text,
+        "date": date,
     }
-    _check_target(data, target, rows, options)
+    options = {"m": as_drop(m), "task": task.value}
+    _check_target(data, target, {**columns, **options, "rows": rows, "sheet": sheet})
     folder = out or Path(f"audit-{_stem(data)}")
     places = {name: folder / name for name in _FILES}
     check_places(places.values(), force)
     options["model"] = model.value
-    report = _audit(data, target, rows, options, seed=seed, jobs=jobs)
+    roles = None if target is None else as_roles(target, **columns)
+    table = None
+    if data is not None and roles is not None:
+        table = read(data, roles.as_written, rows, seed, sheet)
+    report = _audit(table, roles, options, seed=seed, jobs=jobs)
     with show_progress("report"):
         from sorr.auditing import dump_model
 
@@ -153,17 +191,15 @@ def audit(
         typer.echo(str(path))
 
 
-def _check_target(
-    data: Path | None, target: str | None, rows: int | None, options: dict[str, Any]
-) -> None:
+def _check_target(data: Path | None, target: str | None, options: dict[str, Any]) -> None:
     if data is not None:
         if target is None:
             raise typer.BadParameter(
                 "none given; needed the column that holds the labels", param_hint="--target"
             )
         return
-    given = options | {"target": target, "rows": rows}
-    names = [name for name, value in given.items() if value not in (None, (), "auto")]
+    given = options | {"target": target}
+    names = [name for name, value in given.items() if value not in (None, [], "auto")]
     if names:
         flags = ", ".join(map(option_of, names))
         raise typer.BadParameter(
@@ -183,21 +219,19 @@ def _stem(data: Path | None) -> str:
 
 
 def _audit(
-    data: Path | None,
-    target: str | None,
-    rows: int | None,
+    table: DataTable | None,
+    roles: Roles | None,
     options: dict[str, Any],
     *,
     seed: int,
     jobs: int,
 ) -> AuditReport:
-    table = None if data is None else read(data, [options["id_column"]], rows, seed)
     with show_progress("audit") as progress:
         from sorr.auditing import audit_example, audit_table
 
-        if table is None or target is None:
+        if table is None or roles is None:
             return audit_example(model=options["model"], seed=seed, jobs=jobs, progress=progress)
-        return audit_table(table, target, seed=seed, jobs=jobs, progress=progress, **options)
+        return audit_table(table, roles, seed=seed, jobs=jobs, progress=progress, **options)
 
 
 # -- The summary on screen -------------------------------------------------------------------------

@@ -111,7 +111,7 @@ def _with_options(error: Exception) -> str:
 
 def option_of(argument: str) -> str:
     """Return the option that sets an argument of the library, by its name."""
-    return _OPTIONS.get(argument, f"--{argument}")
+    return _OPTIONS.get(argument, f"--{argument.replace('_', '-')}")
 
 
 def _as_options(argument: Any) -> str:
@@ -141,7 +141,11 @@ def _print_warnings() -> Iterator[None]:
 
 
 def read(
-    path: Path, text_columns: Iterable[str | None], rows: int | None = None, seed: int = 0
+    path: Path,
+    text_columns: Iterable[str | None],
+    rows: int | None = None,
+    seed: int = 0,
+    sheet: str | None = None,
 ) -> DataTable:
     """Return the table in a file, or a sample of its rows. Columns named None are skipped."""
     names = tuple(name for name in text_columns if name is not None)
@@ -149,7 +153,12 @@ def read(
         from sorr.auditing import read_table
 
         return read_table(
-            path, text_columns=names, n_rows=rows, random_state=seed, progress=progress
+            path,
+            text_columns=names,
+            n_rows=rows,
+            random_state=seed,
+            sheet=sheet,
+            progress=progress,
         )
 
 

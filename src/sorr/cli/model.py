@@ -20,10 +20,13 @@ from sorr.cli.console import (
     write_files,
 )
 from sorr.cli.options import (
+    Category,
     Data,
+    Date,
     Debug,
     Drop,
     Force,
+    GroupFolds,
     Id,
     Ignore,
     Jobs,
@@ -31,12 +34,16 @@ from sorr.cli.options import (
     Model,
     ModelOption,
     NewFile,
+    Number,
     Rows,
     Seed,
+    Sheet,
     Target,
     Task,
     TaskOption,
+    Text,
     as_drop,
+    as_roles,
 )
 
 if TYPE_CHECKING:
@@ -77,6 +84,12 @@ def fit(
     task: TaskOption = Task.auto,
     id_column: Id = None,
     ignore: Ignore = None,
+    group_folds: GroupFolds = None,
+    number: Number = None,
+    category: Category = None,
+    text: Text = None,
+    date: Date = None,
+    sheet: Sheet = None,
     rows: Rows = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
@@ -91,18 +104,26 @@ def fit(
     """
     drop = as_drop(m)
     check_places([out], force)
-    table = read(data, [id_column], rows, seed)
+    roles = as_roles(
+        target,
+        id_column=id_column,
+        ignore=ignore,
+        group_folds=group_folds,
+        number=number,
+        category=category,
+        text=text,
+        date=date,
+    )
+    table = read(data, roles.as_written, rows, seed, sheet)
     with show_progress("fit") as progress:
         from sorr.auditing import dump_model, fit_table
 
         fitted = fit_table(
             table,
-            target,
+            roles,
             model=model.value,
             m=drop,
             task=task.value,
-            id_column=id_column,
-            ignore=tuple(ignore or ()),
             seed=seed,
             jobs=jobs,
             progress=progress,
@@ -166,6 +187,7 @@ def predict(
     data: Data,
     out: NewFile = None,
     id_column: Id = None,
+    sheet: Sheet = None,
     force: Force = False,
     json: Json = False,
     debug: Debug = False,  # noqa: ARG001 - read by report_errors
@@ -179,7 +201,7 @@ def predict(
     if out is not None:
         check_places([out], force)
     pipeline = _load(model)
-    table = _read_columns(data, pipeline.named_steps["columns"], id_column)
+    table = _read_columns(data, pipeline.named_steps["columns"], id_column, sheet)
     for note in table.notes:
         print_error_line(f"Note: {note}")
     with show_progress("predicting"):
@@ -212,19 +234,24 @@ def _load(path: Path) -> Any:
     return pipeline
 
 
-def _read_columns(path: Path, columns: Any, id_column: str | None) -> Table:
+def _read_columns(path: Path, columns: Any, id_column: str | None, sheet: str | None) -> Table:
     """Return the table, if it has all columns that the model needs."""
     from sorr.auditing import TableError
 
     needed = list(columns.feature_names_in_)
     try:
-        table = read(path, [*columns.categorical_, id_column])
+        table = read(path, [*_as_written(columns), id_column], sheet=sheet)
     except TableError:
         if str(path) != "-":  # standard input can be read once only
-            _check_columns(path, needed, read(path, ()))
+            _check_columns(path, needed, read(path, (), sheet=sheet))
         raise
     _check_columns(path, needed, table)
     return table
+
+
+def _as_written(columns: Any) -> list[str]:
+    """Return the columns whose values have to be read as they are written, such as 007."""
+    return [name for name, kind in columns.kinds_.items() if kind != "number"]
 
 
 def _predict(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+
+if TYPE_CHECKING:
+    from sorr.auditing import Roles
 
 
 class Model(StrEnum):
@@ -26,6 +29,10 @@ class Task(StrEnum):
     regression = "regression"
 
 
+_PANEL = "How columns are read, where the audit reads them otherwise"
+FILES = "CSV, TSV (also packed), Excel, OpenDocument, Parquet, Feather or JSON lines"
+
+
 def _check_jobs(jobs: int) -> int:
     if jobs == 0:
         raise typer.BadParameter("given 0; needed 1 or more, or -1 for all cores")
@@ -34,7 +41,7 @@ def _check_jobs(jobs: int) -> int:
 
 Data = Annotated[
     Path,
-    typer.Argument(metavar="FILE", help="CSV or TSV (also .gz), or Parquet.", show_default=False),
+    typer.Argument(metavar="FILE", help=f"{FILES}; - for standard input.", show_default=False),
 ]
 Target = Annotated[
     str,
@@ -45,7 +52,7 @@ Id = Annotated[
     typer.Option(
         "--id",
         metavar="COLUMN",
-        help="Column that identifies rows. It is shown, not learned from.",
+        help="Column that names rows. It is shown, not learned from.",
     ),
 ]
 Ignore = Annotated[
@@ -54,6 +61,64 @@ Ignore = Annotated[
         "--ignore",
         metavar="COLUMN",
         help="Column not to learn from. Repeat it for several columns.",
+        show_default=False,
+    ),
+]
+Number = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--number",
+        metavar="COLUMN",
+        help="Read this column as numbers. Repeat it for several columns.",
+        show_default=False,
+        rich_help_panel=_PANEL,
+    ),
+]
+Category = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--category",
+        metavar="COLUMN",
+        help="Read this column as categories, such as codes.",
+        show_default=False,
+        rich_help_panel=_PANEL,
+    ),
+]
+Text = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--text",
+        metavar="COLUMN",
+        help="Read this column as texts, compared by their letters.",
+        show_default=False,
+        rich_help_panel=_PANEL,
+    ),
+]
+Date = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--date",
+        metavar="COLUMN[=FORMAT]",
+        help="Read this column as dates, perhaps with a format such as signed=%d/%m/%Y.",
+        show_default=False,
+        rich_help_panel=_PANEL,
+    ),
+]
+Sheet = Annotated[
+    str | None,
+    typer.Option(
+        "--sheet",
+        metavar="NAME",
+        help="Sheet of a workbook, by name or number.",
+        show_default="the first with rows",
+    ),
+]
+GroupFolds = Annotated[
+    str | None,
+    typer.Option(
+        "--group-folds",
+        metavar="COLUMN",
+        help="Column of entities, such as patients: no row is judged by others of its entity.",
         show_default=False,
     ),
 ]
@@ -139,3 +204,14 @@ def as_drop(text: str) -> float | int | Literal["auto"]:
             param_hint="--m",
         )
     return share
+
+
+def as_roles(target: str, **given: Any) -> Roles:
+    """Return what the columns are for. Options that were not given are left out."""
+    from sorr.auditing import Roles
+
+    named = {name: value for name, value in given.items() if value}
+    return Roles(
+        target,
+        **{name: tuple(it) if isinstance(it, list) else it for name, it in named.items()},
+    )

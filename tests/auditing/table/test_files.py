@@ -1,7 +1,13 @@
-"""Rows that an audit has no memory for are refused, with a number of rows that fits."""
+"""Packed files are unpacked, and rows that an audit has no memory for are refused."""
 
+import bz2
+import gzip
+import io
+import lzma
 import os
 import re
+import sys
+import zipfile
 
 import pytest
 
@@ -144,3 +150,100 @@ def test_other_systems_say_what_is_built_in_or_nothing(system, monkeypatch):
 def test_this_machine_has_some_memory():
     found = available_memory()
     assert found is None or found > 2**20
+
+
+# -- Packed files ----------------------------------------------------------------------------------
+
+
+TEXT = b"a,b\n" + b"".join(b"%d,w%d\n" % (i, i * i) for i in range(9999))
+
+
+def zipped(content, *more):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("t.csv", *more):
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def zstd(content):
+    return pytest.importorskip("zstandard", reason="packs with zstd").compress(content)
+
+
+PACKINGS = {
+    "gzip": gzip.compress,
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+    "zstd": zstd,
+    "zip": zipped,
+}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content, name="t"):
+        (tmp_path / name).write_bytes(content)
+        return tmp_path / name
+
+    return write
+
+
+def refusal(path, **options):
+    with pytest.raises(TableError) as caught:
+        read_table(path, **options)
+    assert str(caught.value).isprintable()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+@pytest.mark.parametrize("name", ["t", "t.csv", "t.csv.gz"])
+def test_packed_text_is_known_by_its_content(write, packing, name):
+    table = read_table(write(PACKINGS[packing](TEXT), name))
+    assert table.frame["a"].tolist() == list(range(9999))
+    assert table.lines.tolist() == list(range(2, 10_001))
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_a_sample_of_packed_text_has_its_true_lines(write, packing):
+    table = read_table(write(PACKINGS[packing](TEXT)), n_rows=50, random_state=0)
+    assert table.frame["a"].tolist() == (table.lines - 2).tolist()
+
+
+@pytest.mark.parametrize("packing", ["gzip", "bzip2", "xz", "zstd"])
+def test_files_that_were_packed_in_parts_are_read_whole(write, packing):
+    pack, half = PACKINGS[packing], len(TEXT) // 2
+    table = read_table(write(pack(TEXT[:half]) + pack(TEXT[half:])))
+    assert table.frame["a"].tolist() == list(range(9999))
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_a_packed_file_that_was_cut_off_is_refused(write, packing):
+    packed = PACKINGS[packing](TEXT)
+    assert f"is a damaged {packing} file" in refusal(write(packed[: len(packed) * 9 // 10]))
+
+
+def test_a_gzip_file_whose_content_was_changed_is_refused(write):
+    packed = gzip.compress(TEXT)
+    assert "is a damaged gzip file (CRC" in refusal(write(packed[:-8] + b"\0" * 8))
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_a_bomb_is_refused_in_bounded_memory(write, packing, monkeypatch):
+    monkeypatch.setattr(files, "_BOMB", 1 << 18)
+    monkeypatch.setattr(files, "_RATIO", 50)
+    packed = PACKINGS[packing](b"a,b\n" + b"1,2\n" * (1 << 18))
+    assert "grows more than 50 times when it is unpacked" in refusal(write(packed))
+
+
+def test_an_archive_may_hold_files_that_are_no_tables(write):
+    assert len(read_table(write(zipped(TEXT, "read.me", "__MACOSX/._t.csv"))).frame) == 9999
+
+
+def test_a_machine_without_zstandard_is_told_what_to_install(write, monkeypatch):
+    path = write(zstd(TEXT))
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    assert refusal(path).endswith('pip install "sorr[audit]"')
+
+
+def test_a_text_may_begin_like_a_packed_file(write):
+    assert list(read_table(write(b"BZh,b\n1,2\n")).frame.columns) == ["BZh", "b"]

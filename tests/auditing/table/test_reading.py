@@ -1,8 +1,6 @@
 """Whatever a file of text looks like, its values and the lines of its rows come back exact."""
 
 import csv
-import datetime as dt
-import decimal
 import gzip
 import io
 import sys
@@ -14,8 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sorr.auditing import TableError, read_table
-from sorr.auditing.table import SUFFIXES, reading
-from sorr.auditing.table.text import MISSING
+from sorr.auditing.table.values import MISSING
 
 pd = pytest.importorskip("pandas", reason="tables are read by pandas")
 
@@ -44,13 +41,12 @@ class Drawn(NamedTuple):
 def drawn_tables(draw):
     """Draw the cells of a table, and a text in which they stand with blank lines between them."""
     separator = draw(st.sampled_from(",;\t|"))
-    n_columns = draw(st.integers(1 if separator == "," else 2, 4))
+    n_columns = draw(st.integers(2, 4))
     names = ["a", "b\nc", 'd"', "e"][:n_columns]
     rows = draw(st.lists(st.tuples(*[CELLS] * n_columns), min_size=1, max_size=12))
 
     def field(cell):
-        alone = n_columns == 1 and not cell.strip(" \t")
-        if alone or set(cell) & {separator, '"', "\n", "\r"} or draw(st.booleans()):
+        if set(cell) & {separator, '"', "\n", "\r"} or draw(st.booleans()):
             return '"' + cell.replace('"', '""') + '"'
         return cell
 
@@ -114,7 +110,8 @@ def test_a_sample_holds_the_same_values_as_its_rows_in_the_whole(write, drawn, n
 def test_however_quotes_are_misused_a_file_is_refused_or_read_as_by_the_csv_module(
     write, cells, header
 ):
-    body = "\r\n".join(f"{left},{right}" for left, right in cells)
+    usual = [("x", "y")] * (2 * len(cells) + 1)  # so that most rows have two fields
+    body = "\r\n".join(f"{left},{right}" for left, right in usual + cells)
     path = write(f"{header}\n{body}")
     try:
         table = read_table(path, text_columns=header.split(","))
@@ -192,7 +189,7 @@ def test_names_that_mean_something_in_python_are_names_like_others(write):
     names = ["self", "index", "class", "__init__"]
     table = read_table(write(f"{','.join(names)}\n?,true,99999999999999999999,1\n1,,2,x\n"))
     assert list(table.frame.columns) == names
-    assert table.frame["self"].tolist()[1] == 1.0
+    assert table.frame["self"].tolist() == ["?", "1"]
 
 
 def test_thousands_of_columns_are_read(write):
@@ -218,19 +215,11 @@ def test_a_hash_sign_begins_no_comment_and_a_first_column_no_index(write):
     assert frame.to_numpy().tolist() == [["#1", "x"], ["#2", "y # z"]]
 
 
-@pytest.mark.parametrize("name", [name for name in SUFFIXES if "p" not in name])
-def test_text_of_every_known_name_is_read(write, name):
-    separator = "\t" if name[1:4] in ("tsv", "tab") else ","
-    content = f"a{separator}b\n1{separator}x\n".encode()
-    path = write(gzip.compress(content) if name.endswith(".gz") else content, f"T{name.upper()}")
-    table = read_table(str(path))
+@pytest.mark.parametrize("name", ["t.CSV", "t", "t.data", "t.csv.2024", ".csv", "t.parquet"])
+def test_any_name_will_do(write, name):
+    table = read_table(str(write("a,b\n1,x\n", name)))
     assert table.frame.to_numpy().tolist() == [[1, "x"]]
-    assert table.name == path.name
-
-
-def test_gzip_is_known_by_its_bytes_and_not_by_the_name(write):
-    assert read_table(write(gzip.compress(b"a,b\n1,2\n"), "t.csv")).frame["b"].tolist() == [2]
-    assert read_table(write(b"a,b\n1,2\n", "t.csv.gz")).frame["b"].tolist() == [2]
+    assert table.name == name
 
 
 @pytest.mark.parametrize(
@@ -259,9 +248,15 @@ def test_a_comma_in_a_name_does_not_hide_the_semicolons(write):
 
 
 def test_the_usual_separator_comes_first_where_two_would_do(write):
-    text = "a,b;c;d\n1,2;3;4\n"
-    assert list(read_table(write(text)).frame.columns) == ["a", "b;c;d"]
-    assert list(read_table(write(text, "t.txt")).frame.columns) == ["a,b", "c", "d"]
+    text = "a,b;c\n1,2;3\n"
+    assert list(read_table(write(text)).frame.columns) == ["a", "b;c"]
+    assert list(read_table(write(text, "t.tsv")).frame.columns) == ["a", "b;c"]
+
+
+def test_the_separator_with_more_fields_comes_before_the_usual_one(write):
+    table = read_table(write("price, EUR;weight;x\n5,1;1;a\n7,2;2;b\n"))
+    assert list(table.frame.columns) == ["price, EUR", "weight", "x"]
+    assert table.separator == ";"
 
 
 def test_a_single_column_is_a_table_too(write):
@@ -338,12 +333,12 @@ def test_the_limit_of_the_csv_module_is_left_as_it_was(write):
 @pytest.mark.parametrize("n_rows", [None, 100])
 def test_progress_only_goes_forward_and_reaches_the_end(write, n_rows):
     told = []
-    path = write("x,y\n" + "1,2\n" * 30_000)
+    path = write("x,y\n" + "1,2\n" * 1_000_000)
     read_table(path, n_rows=n_rows, random_state=0, progress=lambda *it: told.append(it))
     done, whole, labels = zip(*told, strict=True)
     assert list(done) == sorted(done)
     assert done[-1] == whole[-1] == 2 * path.stat().st_size
-    assert len(done) > 6
+    assert len(done) > (4 if n_rows is None else 8)
     assert set(labels) == {"checking table.csv", "reading table.csv"}
 
 
@@ -354,131 +349,3 @@ def test_a_dash_stands_for_the_standard_input(monkeypatch):
     assert table.frame.to_numpy().tolist() == [[1, "x"]]
     assert table.name == "standard input"
     assert table.lines.tolist() == [2]
-
-
-# -- Parquet files come back with the types they have, as numbers, dates or text -------------------
-
-
-pa = pytest.importorskip("pyarrow", reason="Parquet is read by pyarrow")
-pq = pytest.importorskip("pyarrow.parquet", reason="Parquet is read by pyarrow")
-
-
-@pytest.fixture
-def parquet_write(tmp_path):
-    def parquet_write(columns, name="t.parquet", **options):
-        path = tmp_path / name
-        table = columns if isinstance(columns, pa.Table) else pa.table(columns)
-        pq.write_table(table, path, **options)
-        return path
-
-    return parquet_write
-
-
-def refusal(path, **options):
-    with pytest.raises(TableError) as caught:
-        read_table(path, **options)
-    assert str(caught.value).isprintable()
-    return str(caught.value)
-
-
-def test_columns_come_back_in_order_and_rows_without_lines(parquet_write):
-    path = parquet_write({"b": [1.5, None], "a": ["x", None], "n": [1, 2], "w": [7, None]})
-    table = read_table(path)
-    assert list(table.frame.columns) == ["b", "a", "n", "w"]
-    assert table.frame["n"].dtype == np.int64
-    assert table.frame["w"].dtype == table.frame["b"].dtype == np.float64
-    assert table.frame["a"].isna().tolist() == [False, True]
-    assert table.lines is None
-    assert (table.n_rows, table.rows.tolist(), table.notes) == (2, [0, 1], ())
-
-
-def test_types_that_are_neither_numbers_nor_text_become_one_of_them_or_dates(parquet_write):
-    day = dt.date(2020, 1, 2)
-    frame = read_table(
-        parquet_write(
-            {
-                "truth": [True, None],
-                "money": [decimal.Decimal("1.50"), None],
-                "day": [day, None],
-                "time": [dt.time(1, 2), None],
-                "class": pa.array(["a", "b"]).dictionary_encode(),
-                "nothing": pa.nulls(2),
-            }
-        )
-    ).frame
-    assert frame["truth"].iloc[0] == "True"
-    assert frame["money"].iloc[0] == 1.5
-    assert pd.api.types.is_datetime64_any_dtype(frame["day"])
-    assert frame["time"].iloc[0] == "01:02:00"
-    assert frame["class"].tolist() == ["a", "b"]
-    assert frame["nothing"].dtype == np.float64
-    assert frame.drop(columns="class").iloc[1].isna().all()
-
-
-def test_lists_and_bytes_are_read_as_text_and_told_of(parquet_write):
-    table = read_table(parquet_write({"x": [1], "list": [[1, 2]], "bytes": [b"\0"]}))
-    assert table.frame["list"].tolist() == ["[1 2]"]
-    assert table.notes == ("Lists, structures or bytes were read as text: 'list', 'bytes'.",)
-
-
-def test_text_columns_of_numbers_are_text(parquet_write):
-    path = parquet_write({"n": [1, None], "x": [0.5, 2.0], "b": [True, False]})
-    frame = read_table(path, text_columns=["n", "x", "b"]).frame
-    assert frame["n"].iloc[0] == "1"
-    assert frame["n"].isna().tolist() == [False, True]
-    assert frame["x"].iloc[0] == "0.5"
-    assert frame["b"].tolist() == ["True", "False"]
-
-
-@pytest.mark.parametrize("n_rows", [1, 10, 299, 300, 400])
-def test_a_sample_holds_its_rows_of_the_whole_over_many_parts(parquet_write, n_rows, monkeypatch):
-    monkeypatch.setattr(reading, "_BATCH", 50)
-    path = parquet_write({"i": range(300), "t": [f"t{i}" for i in range(300)]}, row_group_size=7)
-    table = read_table(path, n_rows=n_rows, random_state=0)
-    assert table.frame["i"].tolist() == table.rows.tolist() == sorted(set(table.rows.tolist()))
-    assert table.frame["t"].tolist() == [f"t{i}" for i in table.rows]
-    assert len(table.frame) == min(n_rows, 300)
-    assert bool(table.notes) == (n_rows < 300)
-
-
-def test_an_index_that_pandas_wrote_is_a_column(tmp_path):
-    pd.DataFrame({"x": [1, 2]}, index=[5, 6]).to_parquet(tmp_path / "t.pq")
-    table = read_table(tmp_path / "t.pq")
-    assert table.frame["__index_level_0__"].tolist() == [5, 6]
-    assert table.frame.index.equals(pd.RangeIndex(2))
-
-
-def test_progress_reaches_the_end(parquet_write):
-    told = []
-    read_table(parquet_write({"x": range(10)}), progress=lambda *it: told.append(it))
-    assert told[-1][0] == told[-1][1]
-    assert told[-1][2] == "reading t.parquet"
-
-
-def test_parquet_is_known_by_its_bytes_too(parquet_write):
-    assert read_table(parquet_write({"x": [1]}, name="t.csv")).frame["x"].tolist() == [1]
-
-
-def test_names_that_occur_twice_are_refused(parquet_write):
-    table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
-    assert "more than one column called 'a'" in refusal(parquet_write(table))
-
-
-def test_a_file_without_rows_is_refused(parquet_write):
-    assert "has no rows" in refusal(parquet_write({"x": pa.array([], pa.int64())}))
-
-
-def test_what_is_no_parquet_is_refused(tmp_path, parquet_write):
-    path = tmp_path / "u.parquet"
-    path.write_text("a,b\n1,2\n")
-    assert "is not a Parquet file, or is damaged" in refusal(path)
-    whole = parquet_write({"x": list(range(1000))}).read_bytes()
-    for content in (whole[:-20], whole[:50] + b"\xff" * 50 + whole[100:], gzip.compress(whole)):
-        path.write_bytes(content)
-        assert "'u.parquet'" in refusal(path)
-
-
-def test_a_machine_without_pyarrow_is_told_what_to_install(parquet_write, monkeypatch):
-    path = parquet_write({"x": [1]})
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert refusal(path).endswith('pip install "sorr[parquet]"')

@@ -19,6 +19,7 @@ from sorr.auditing.page.sections import (
     subtitle,
     tiles,
 )
+from sorr.auditing.page.tables import columns, findings, unlabelled
 from sorr.auditing.page.words import percent, seen, short
 from sorr.auditing.report import AuditReport
 from sorr.plots import CLASS_COLOURS, DROPPED, EASY, INK, KEPT
@@ -66,6 +67,9 @@ def _views(report: AuditReport) -> dict[str, Any]:
         "tiles": tiles(report),
         "warnings": [short(it, _MAX_SENTENCE) for it in report.warnings],
         "notes": [short(it, _MAX_SENTENCE) for it in report.notes],
+        "findings": findings(report),
+        "columns": columns(report),
+        "unlabelled": unlabelled(report),
         "listing": table,
         "learned": learned(report),
         "plane": cloud,

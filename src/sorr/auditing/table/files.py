@@ -1,10 +1,11 @@
-"""Opening a file: its type, compression, encoding and lines, and the memory it takes."""
+"""Opening a file: what it is, how it is packed, its text as UTF-8, and the memory it takes."""
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import gzip
-import io
+import lzma
 import os
 import re
 import shlex
@@ -12,24 +13,21 @@ import zipfile
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from sorr._checks import close_names
-from sorr.auditing.table.values import Argument, TableError, listed, quote
+from sorr.auditing.table.values import Argument, TableError, listed, quote, quote_bare
 
 Tick = Callable[[int], None]
 """Called now and then with the number of bytes read so far."""
 
-LONGEST = 1 << 24  # characters of a line or field; longer ones mean no table, or a missing quote
-_BLOCK = 1 << 20  # bytes that are read at once
+BLOCK = 1 << 20  # bytes that are read at once
 _HEAD = 1 << 12  # bytes that show the type of a file
-_TICK = 1 << 13  # lines between two reports of progress
-_BREAK = re.compile(rb"\r\n|\r|\n")
-_GZIP = b"\x1f\x8b"
-_PARQUET_MAGIC = b"PAR1"
+_BOMB = 1 << 28  # bytes that a packed file may become, however small it is
+_RATIO = 250  # times that it may grow beyond them; tables shrink 5 to 50 times
+_SAMPLE = 1 << 16  # bytes that show an encoding
 _MARKS = {  # the longest first, because the mark of UTF-32 begins with that of UTF-16
     codecs.BOM_UTF32_LE: "UTF-32",
     codecs.BOM_UTF32_BE: "UTF-32",
@@ -37,38 +35,77 @@ _MARKS = {  # the longest first, because the mark of UTF-32 begins with that of 
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
 }
-_TABLES = (".csv", ".gz", ".tsv", ".tab", ".txt", ".parquet", ".pq")
-_SAVE = "save it as CSV (UTF-8)"
+MIXED = "UTF-8 mixed with Windows-1252"
+_ENCODINGS = {  # those that tables come in, with the names that people know
+    "cp1252": "Windows-1252 (Western Europe)",
+    "cp1250": "Windows-1250 (Central Europe)",
+    "cp1251": "Windows-1251 (Cyrillic)",
+    "cp1253": "Windows-1253 (Greek)",
+    "cp1254": "Windows-1254 (Turkish)",
+    "cp1255": "Windows-1255 (Hebrew)",
+    "cp1256": "Windows-1256 (Arabic)",
+    "cp1257": "Windows-1257 (Baltic)",
+    "cp850": "DOS 850 (Western Europe)",
+    "cp866": "DOS 866 (Cyrillic)",
+    "koi8_r": "KOI8-R (Russian)",
+    "mac_roman": "Mac Roman",
+    "cp932": "Shift JIS (Japanese)",
+    "euc_jp": "EUC-JP (Japanese)",
+    "gb18030": "GB 18030 (Chinese)",
+    "big5": "Big5 (Chinese)",
+    "cp949": "CP949 (Korean)",
+}
+_PACKED = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\0": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+}
+_KINDS = {
+    b"PAR1": "parquet",
+    b"ARROW1": "feather",
+    b"FEA1": "feather",
+    b"\xff\xff\xff\xff": "feather",
+    b"\xd0\xcf\x11\xe0": "workbook",
+}
 _OTHERS = {
-    b"\xd0\xcf\x11\xe0": f"an Excel workbook (.xls): open it and {_SAVE}",
-    b"BZh": "compressed with bzip2: unpack it with bunzip2",
-    b"\xfd7zXZ": "compressed with xz: unpack it with unxz",
-    b"\x28\xb5\x2f\xfd": "compressed with zstd: unpack it with unzstd",
     b"7z\xbc\xaf": "a 7-Zip archive: unpack it",
-    b"%PDF": f"a PDF document: take the table out of it and {_SAVE}",
-    b"ARROW1": "a Feather file: write it as Parquet or CSV",
+    b"Rar!": "a RAR archive: unpack it",
+    b"%PDF": "a PDF document: take the table out of it",
     b"\x89HDF": "an HDF5 file: write the table in it as Parquet or CSV",
     b"\x93NUMPY": "a NumPy array: write it as CSV, with column names in the first line",
     b"SQLite": "an SQLite database: write the table in it as CSV",
     b"<!doctype": "a web page, perhaps one that asks you to sign in: download the file again",
     b"<html": "a web page, perhaps one that asks you to sign in: download the file again",
 }
+_JSON = re.compile(r"\s*(?:\[\s*)?\{\s*[\"}]|\s*\[\s*\]\s*$")
+_TABLES = re.compile(
+    r"\.(csv|tsv|tab|txt|json|jsonl|ndjson|parquet|pq|feather|arrow|ods|xl\w+)(\.\w+)?$", re.I
+)
+INSTALL = 'pip install "sorr[audit]"'
+
+
+class OtherEncodingError(Exception):
+    """A text is not in the encoding that was assumed."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A readable file, its compression, and the encoding of its text."""
+    """A readable file, its kind, how it is packed, and the encoding of its text."""
 
     path: Path
     name: str
     size: int
-    is_packed: bool
-    is_parquet: bool
-    encoding: str
+    kind: str
+    """One of text, json, workbook, parquet, feather."""
+    packing: str = ""
+    encoding: str = "utf-8"
+    example: str = ""
+    """A word that is not ASCII, if the encoding was guessed."""
 
 
 def examine(path: Path, name: str) -> Source:
-    """Return the type of a file, or raise an error that says why it cannot be read."""
+    """Return the type of a file by its content, or raise an error that says why it is none."""
     try:
         is_there = path.exists()
     except OSError as error:
@@ -82,83 +119,305 @@ def examine(path: Path, name: str) -> Source:
             f"{quote(name, 200)} is not a regular file, and has to be read twice; write it to a "
             "file first, or pipe it in with - as the file"
         )
-    size = path.stat().st_size
-    packed = Source(path, name, size, _start(path, name) == _GZIP, False, "")
-    with _readable(packed), _bytes(packed) as (_, stream):
+    source = Source(path, name, path.stat().st_size, "text")
+    start = _start(path, name)
+    packing = next((it for mark, it in _PACKED.items() if start.startswith(mark)), "")
+    if start.startswith(b"PK\x03\x04"):
+        if _is_workbook(source):
+            return replace(source, kind="workbook")
+        packing = "zip"
+    if packing == "bzip2" and start[4:10] not in (b"1AY&SY", b"\x17\x72\x45\x38\x50\x90"):
+        packing = ""  # a text that happens to begin with BZh
+    source = replace(source, packing=packing)
+    with readable(source), _unpacked(source) as (_, stream):
         head = stream.read(_HEAD)
     if not head.strip():
         raise TableError(f"{quote(name)} is empty; needed a line of names, and rows below it")
-    is_parquet = head.startswith(_PARQUET_MAGIC)
-    if not is_parquet:
-        _check_is_text(head, packed)
+    return _recognized(source, head)
+
+
+def _recognized(source: Source, head: bytes) -> Source:
+    """Return a source with its kind and encoding, from the first bytes of its content."""
+    for mark, kind in _KINDS.items():
+        if head.startswith(mark):
+            return replace(source, kind=kind)
+    if source.packing and head.startswith(b"PK\x03\x04"):
+        return replace(source, kind="workbook")
+    if source.packing and any(map(head.startswith, _PACKED)):
+        raise TableError(f"{quote(source.name)} is packed more than once; unpack it once")
+    start = head.lstrip()[:16].lower()
+    for mark, what in _OTHERS.items():
+        if head.startswith(mark) or start.startswith(mark):
+            raise TableError(f"{quote(source.name)} is {what}")
     marks = (encoding for mark, encoding in _MARKS.items() if head.startswith(mark))
-    return Source(path, name, size, packed.is_packed, is_parquet, next(marks, "utf-8"))
+    encoding = next(marks, None) or _wide(head) or "utf-8"
+    text = head.decode(encoding, errors="replace")
+    is_json = _JSON.match(text) or (".json" in source.name.lower() and text.lstrip()[:1] == "[")
+    return replace(source, kind="json" if is_json else "text", encoding=encoding)
 
 
-def read_lines(source: Source, tick: Tick) -> Generator[str, None, None]:
-    """Yield the lines of a file, each with its end: LF, CR LF or CR."""
-    with _readable(source), _bytes(source) as (raw, stream):
-        text = io.TextIOWrapper(stream, encoding=source.encoding, newline="")  # keeps the ends
-        for number, line in enumerate(iter(partial(text.readline, LONGEST), ""), start=1):
-            if "\0" in line:
+def _wide(head: bytes) -> str | None:
+    """Return the encoding of UTF-16 without a mark, where every other byte of ASCII is zero."""
+    even, odd = head[::2].count(0), head[1::2].count(0)
+    if max(even, odd) < len(head) / 4 or min(even, odd):
+        return None
+    return "utf-16-le" if odd else "utf-16-be"
+
+
+# -- The content of a file -------------------------------------------------------------------------
+
+
+def content(source: Source, tick: Tick) -> Generator[bytes, None, None]:
+    """Yield the unpacked bytes of a file in blocks. A file that grows beyond reason is refused."""
+    done = 0
+    with readable(source), _unpacked(source) as (raw, stream):
+        while block := stream.read(BLOCK):
+            done += len(block)
+            if source.packing and done > max(_BOMB, _RATIO * source.size):
                 raise TableError(
-                    f"{quote(source.name)} has a NUL character in line {number}: it is damaged, in "
-                    f"UTF-16 without a mark, or not a table; {_SAVE}"
+                    f"{quote(source.name)} grows more than {_RATIO} times when it is unpacked, as "
+                    "no table does; if it is one, unpack it yourself"
                 )
-            if len(line) >= LONGEST:
-                raise TableError(
-                    f"line {number} of {quote(source.name)} is longer than {LONGEST:,} characters; "
-                    "needed a table with one line per row"
-                )
-            if not number % _TICK:
-                tick(raw.tell())
-            yield line
+            tick(raw.tell())
+            yield block
     tick(source.size)
+
+
+def text(source: Source, tick: Tick) -> Generator[bytes, None, None]:
+    """Yield the text of a file in blocks of UTF-8, without a mark.
+
+    Raises
+    ------
+    OtherEncodingError
+        If the text is not in the encoding of the source.
+    """
+    encoding, errors = source.encoding, "strict"
+    if encoding == MIXED:
+        encoding, errors = "utf-8", _windows.__name__
+    decoder = codecs.getincrementaldecoder(encoding)(errors)
+    is_utf8 = source.encoding == "utf-8"
+    try:
+        for block in content(source, tick):
+            if is_utf8 and block.isascii() and not decoder.getstate()[0]:
+                yield block
+                continue
+            decoded = decoder.decode(block)
+            yield block if is_utf8 else decoded.encode()
+        decoder.decode(b"", final=True)
+    except UnicodeError as error:
+        if source.encoding.startswith(("UTF", "utf-16")):
+            raise TableError(
+                f"{quote(source.name)} begins as {source.encoding}, but is not valid; save it as "
+                "CSV (UTF-8)"
+            ) from error
+        raise OtherEncodingError from error
+
+
+def guess_encoding(source: Source) -> Source:
+    """Return a source with the most likely encoding of its text, which is not valid UTF-8.
+
+    Lines of UTF-8 next to a few others come from files that were put together. There, the bytes
+    that are no UTF-8 are read as Windows-1252, which most such lines are in.
+    """
+    sample, n_right, n_wrong, rest = bytearray(), 0, 0, b""
+    for block in content(replace(source, encoding="utf-8"), lambda _: None):
+        *lines, rest = (rest + block).split(b"\n")
+        for line in [*lines, *([rest] * (len(block) < BLOCK))]:
+            if line.isascii():
+                continue
+            is_right = _is_utf8(line)
+            n_right, n_wrong = n_right + is_right, n_wrong + (not is_right)
+            if len(sample) < _SAMPLE and not is_right:
+                sample += line[:_SAMPLE] + b"\n"
+        if len(sample) >= _SAMPLE:
+            break
+        rest = rest[-BLOCK:]
+    if n_right >= n_wrong:
+        return _with_example(source, bytes(sample), MIXED)
+    try:
+        from charset_normalizer import from_bytes
+    except ImportError as error:
+        raise TableError(
+            f"{quote(source.name)} is not UTF-8, and another encoding is guessed by "
+            f"charset-normalizer, which is not installed: {INSTALL}"
+        ) from error
+    best = from_bytes(bytes(sample), cp_isolation=list(_ENCODINGS)).best()
+    found = "cp1252" if best is None or _is_latin(best) else best.encoding
+    return _with_example(source, bytes(sample), found)
+
+
+def encoding_notes(source: Source) -> list[str]:
+    """Return what readers should know of the encoding of a file."""
+    if source.encoding in ("utf-8", "utf-8-sig"):
+        return []
+    if not source.example:
+        return [f"The file was decoded as {source.encoding[:6].upper()}."]
+    name = _ENCODINGS.get(source.encoding, source.encoding)
+    return [f"The file is not UTF-8. It was read as {name}, for example {quote(source.example)}."]
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_latin(match: Any) -> bool:
+    """Tell whether Windows-1252 gives the same text as the best guess."""
+    return "cp1252" in (match.encoding, *match.could_be_from_charset)
+
+
+def _with_example(source: Source, sample: bytes, encoding: str) -> Source:
+    codec, errors = (encoding, "replace")
+    if encoding == MIXED:
+        codec, errors = "utf-8", _windows.__name__
+    words = re.findall(r"\w*[^\W\x00-\x7f]\w*", sample.decode(codec, errors))
+    return replace(source, encoding=encoding, example=words[0] if words else "?")
+
+
+def _windows(error: UnicodeError) -> tuple[str, int]:
+    """Decode bytes that are not UTF-8 as Windows-1252: an error handler for codecs."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
+
+
+codecs.register_error(_windows.__name__, _windows)
+
+
+@contextmanager
+def _unpacked(source: Source) -> Iterator[tuple[IO[bytes], Any]]:
+    """Give the file as it is, and its content unpacked."""
+    with source.path.open("rb") as raw:
+        if source.packing == "gzip":
+            with gzip.GzipFile(fileobj=raw) as stream:
+                yield raw, stream
+        elif source.packing == "bzip2":
+            with bz2.BZ2File(raw) as stream:
+                yield raw, stream
+        elif source.packing == "xz":
+            with lzma.LZMAFile(raw) as stream:
+                yield raw, stream
+        elif source.packing == "zstd":
+            yield raw, _Zstandard(raw, source.name)
+        elif source.packing == "zip":
+            with zipfile.ZipFile(raw) as archive, archive.open(_member(archive, source)) as stream:
+                yield raw, stream
+        else:
+            yield raw, raw
+
+
+class _Zstandard:
+    """The content of a file packed with zstd.
+
+    The reader of the package says nothing if a file is cut off, so the end of each frame is looked
+    for here.
+    """
+
+    def __init__(self, raw: IO[bytes], name: str) -> None:
+        try:
+            import zstandard
+        except ImportError as error:
+            raise TableError(
+                f"{quote(name)} is packed with zstd and needs zstandard, which is not installed: "
+                f"{INSTALL}"
+            ) from error
+        self._raw = raw
+        self._make = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj
+        self._object = self._make()
+        self._packed, self._ready = b"", bytearray()
+        self._is_within = True
+
+    def read(self, size: int) -> bytes:
+        """Return up to so many bytes. Pieces are small, since each may grow 30,000 times."""
+        while len(self._ready) < size:
+            self._packed = self._packed or self._raw.read(1 << 12)
+            if not self._packed:
+                if self._is_within:
+                    raise EOFError
+                break
+            self._ready += self._object.decompress(self._packed)
+            self._is_within, self._packed = not self._object.eof, self._object.unused_data
+            if self._object.eof:
+                self._object = self._make()
+        block = bytes(self._ready[:size])
+        del self._ready[:size]
+        return block
+
+
+def _member(archive: zipfile.ZipFile, source: Source) -> str:
+    """Return the one table in an archive."""
+    names = [
+        it.filename
+        for it in archive.infolist()
+        if not it.is_dir() and not it.filename.startswith("__MACOSX/")
+    ]
+    if len(names) > 1:
+        names = [name for name in names if _TABLES.search(name)] or names
+    if len(names) != 1:
+        raise TableError(
+            f"{quote(source.name)} is a zip archive of {len(names)} files"
+            f"{': ' * bool(names)}{listed(names)}; needed one table, so unpack it"
+        )
+    return names[0]
+
+
+def _is_workbook(source: Source) -> bool:
+    try:
+        with zipfile.ZipFile(source.path) as archive:
+            names = archive.namelist()
+    except (OSError, zipfile.BadZipFile):
+        return False
+    return "content.xml" in names or any(name.startswith("xl/") for name in names)
+
+
+@contextmanager
+def readable(source: Source) -> Iterator[None]:
+    """Turn whatever stops the reading of a file into an error of one line."""
+    try:
+        yield
+    except (TableError, MemoryError, UnicodeError, OtherEncodingError):
+        raise
+    except _DAMAGES as error:
+        raise TableError(_damage(source, error)) from error
+    except Exception as error:
+        if type(error).__module__.startswith(("zstandard", "zstd")):
+            raise TableError(_damage(source, error)) from error
+        if isinstance(error, RuntimeError) and "password" in str(error):
+            raise TableError(f"{quote(source.name)} has a password; unpack it first") from error
+        raise
+
+
+_DAMAGES = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
+
+
+def _damage(source: Source, error: Exception) -> str:
+    is_system = isinstance(error, OSError) and error.errno is not None
+    if is_system or not source.packing:
+        return f"{quote(source.name)} cannot be read: {_reason(error)}"
+    what = "it ends too early" if isinstance(error, EOFError) else _reason(error)
+    return f"{quote(source.name)} is a damaged {source.packing} file ({what}); get or pack it again"
 
 
 def _start(path: Path, name: str) -> bytes:
     try:
         with path.open("rb") as raw:
-            return raw.read(len(_GZIP))
+            return raw.read(16)
     except PermissionError as error:
+        command = shlex.quote(str(path)) if str(path).isprintable() else "FILE"
         raise TableError(
             f"{quote(name, 200)} cannot be read: no permission; ask its owner, or run chmod u+r "
-            f"{_in_a_command(path)}"
+            f"{command}"
         ) from error
     except OSError as error:
         raise TableError(f"{quote(name, 200)} cannot be read: {_reason(error)}") from error
 
 
-@contextmanager
-def _bytes(source: Source) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """Give the file as it is, and its content unpacked."""
-    with source.path.open("rb", buffering=_BLOCK) as raw:
-        if not source.is_packed:
-            yield raw, raw
-            return
-        with gzip.GzipFile(fileobj=raw) as unpacked, io.BufferedReader(unpacked, _BLOCK) as stream:
-            yield raw, stream
-
-
-@contextmanager
-def _readable(source: Source) -> Iterator[None]:
-    """Turn whatever stops the reading of a file into an error of one line."""
-    try:
-        yield
-    except UnicodeError as error:
-        raise TableError(_wrong_bytes(source)) from error
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        what = "it ends too early" if isinstance(error, EOFError) else _reason(error)
-        raise TableError(
-            f"{quote(source.name)} is a damaged gzip file ({what}); download or compress it again"
-        ) from error
-    except OSError as error:
-        raise TableError(f"{quote(source.name)} cannot be read: {_reason(error)}") from error
-
-
 def _reason(error: Exception) -> str:
     reason = getattr(error, "strerror", None) or str(error)
-    return " ".join(reason.split())[:100]
+    return quote_bare(" ".join(reason.split()), 100)
 
 
 def _missing(path: Path) -> str:
@@ -171,7 +430,7 @@ def _missing(path: Path) -> str:
 
 
 def _tables_in(folder: Path) -> str:
-    found = [name for name in _files_in(folder) if name.lower().endswith(_TABLES)]
+    found = [name for name in _files_in(folder) if _TABLES.search(name)]
     return f", such as {listed(found[:3])}" if found else ""
 
 
@@ -180,76 +439,6 @@ def _files_in(folder: Path) -> list[str]:
         return sorted(it.name for it in folder.iterdir() if it.is_file())
     except OSError:
         return []
-
-
-def _check_is_text(head: bytes, source: Source) -> None:
-    """Refuse a file whose first bytes show that it is not a text."""
-    if head.startswith(b"PK\x03\x04"):
-        raise TableError(f"{quote(source.name)} is {_archive(source)}")
-    start = head.lstrip()[:16].lower()
-    for mark, what in _OTHERS.items():
-        if head.startswith(mark) or start.startswith(mark):
-            raise TableError(f"{quote(source.name)} is {what}")
-
-
-def _archive(source: Source) -> str:
-    try:
-        with zipfile.ZipFile(source.path) as archive:
-            names = archive.namelist()
-    except (OSError, zipfile.BadZipFile):
-        names = []
-    if any(name.startswith("xl/") for name in names):
-        return f"an Excel workbook: open it and {_SAVE}"
-    if "content.xml" in names:
-        return f"a LibreOffice document: open it and {_SAVE}"
-    return "a zip archive: unpack it and use the table in it"
-
-
-def _wrong_bytes(source: Source) -> str:
-    """Return what is wrong with the encoding of a file: the line and the byte."""
-    if not source.encoding.startswith("utf-8"):
-        return f"{quote(source.name)} begins as {source.encoding}, but is not valid; {_SAVE}"
-    number, wrong, right = 1, None, None
-    with _bytes(source) as (_, stream):
-        for line in iter(partial(stream.readline, LONGEST), b""):
-            try:
-                line.decode()
-            except UnicodeDecodeError as error:
-                if wrong is None:
-                    before = line[: error.start]
-                    wrong = number + len(_BREAK.findall(before)), line[error.start]
-            else:
-                right = right or (None if line.isascii() else number)
-            if wrong and right:
-                break
-            number += len(_BREAK.findall(line))
-    if wrong is None:
-        return f"{quote(source.name)} changed while it was being read; try again"
-    place, byte = wrong
-    letter = bytes([byte]).decode("cp1252", errors="replace")
-    what = f"line {place} has the byte 0x{byte:02X} ({quote(letter)} in Windows-1252)"
-    if right is not None:
-        return (
-            f"{quote(source.name)} mixes encodings: line {right} is UTF-8, but {what}; convert "
-            "that line, and others from the same source, to UTF-8"
-        )
-    return (
-        f"{quote(source.name)} is not UTF-8: {what}; save it as UTF-8, or run {_conversion(source)}"
-    )
-
-
-def _conversion(source: Source) -> str:
-    name = source.path.name.removesuffix(".gz")
-    new = _in_a_command(Path(f"{Path(name).stem}-utf8{Path(name).suffix}"))
-    old = _in_a_command(source.path)
-    convert = "iconv -f WINDOWS-1252 -t UTF-8"
-    if source.is_packed:
-        return f"gunzip -c {old} | {convert} > {new}"
-    return f"{convert} {old} > {new}"
-
-
-def _in_a_command(path: Path) -> str:
-    return shlex.quote(str(path)) if str(path).isprintable() else "FILE"
 
 
 # -- Memory ----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Tables from CSV, TSV and Parquet files."""
+"""Tables from files of every usual kind."""
 
 from __future__ import annotations
 
@@ -6,34 +6,35 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
-from sorr._typing import IntArray, Report
-from sorr.auditing.table.files import Source, Tick, bytes_per_row, check_memory, examine
-from sorr.auditing.table.text import read_delimited
-from sorr.auditing.table.values import (
-    Argument,
-    Table,
-    TableError,
-    chosen_rows,
-    column_names,
-    known_columns,
-    listed,
-    quote,
+from sorr._typing import Report
+from sorr.auditing.table.files import (
+    INSTALL,
+    OtherEncodingError,
+    Source,
+    Tick,
+    content,
+    examine,
+    guess_encoding,
 )
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from sorr.auditing.table.formats import read_feather, read_json, read_parquet
+from sorr.auditing.table.text import read_delimited
+from sorr.auditing.table.values import Argument, Table, TableError, quote
+from sorr.auditing.table.workbooks import read_workbook
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": None}
-_PARQUET_SUFFIXES = (".parquet", ".pq")
-SUFFIXES = (*_SEPARATORS, *(f"{it}.gz" for it in _SEPARATORS), *_PARQUET_SUFFIXES)
-"""Endings of file names that can be read."""
+_PACKINGS = (".gz", ".bz2", ".xz", ".zst", ".zip")
+_TEXTS = (*_SEPARATORS, ".jsonl", ".ndjson", ".json")
+SUFFIXES = (
+    *_TEXTS,
+    *(f"{it}{packing}" for packing in _PACKINGS for it in _TEXTS),
+    *(".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".parquet", ".pq", ".feather", ".arrow"),
+)
+"""Usual endings of file names. Files are recognized by their content, so others may be read too."""
 
 _STANDARD_INPUT = "-"
 _PASSES = ("checking", "reading", "reading again")
@@ -45,21 +46,24 @@ def read_table(
     text_columns: Iterable[str] = (),
     n_rows: int | None = None,
     random_state: Any = None,
+    sheet: str | int | None = None,
     progress: Report | None = None,
 ) -> Table:
-    """Return the table in a CSV, TSV or Parquet file, with the place of each row.
+    """Return the table in a file, with the place of each row.
 
     Parameters
     ----------
     path : path-like
-        A file whose name ends in one of `SUFFIXES`, or ``"-"`` for standard input. Text may be
-        compressed with gzip under any name. It is in UTF-8, or in UTF-16 or UTF-32 with a mark.
+        A file of delimited text or JSON lines, plain or packed, a workbook, or a Parquet or
+        Feather file; ``"-"`` for standard input. The content counts, not the name.
     text_columns : iterable of str
-        Columns whose values stay as they are written, such as 01 for a code.
+        Columns whose values stay as they are written, such as 1 for a code.
     n_rows : int, optional
         Use a random sample of this many rows. The others are read and counted, but not kept.
     random_state : int, RandomState instance or None
         Seed for the sample.
+    sheet : str or int, optional
+        The sheet of a workbook, by its name or its number from 1. The first with rows by default.
     progress : callable, optional
         Called now and then with the bytes read so far, the bytes to read in all passes, and what
         is being done.
@@ -68,53 +72,92 @@ def read_table(
     -------
     Table
         Columns hold numbers, text, or dates if the file has a type for them. Missing values are
-        NaN or NaT. A column holds numbers if each value is a number or missing.
+        NaN or NaT. A column holds numbers if each value is a plain number or missing, and none is
+        written as codes are, such as 007. All else is text, as it is written.
 
     Raises
     ------
     TableError
         If the file does not exist, or something is wrong with it. The message is one line.
     """
-    if os.fspath(path) == _STANDARD_INPUT:
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / "input"
+    as_text = tuple(text_columns)
+    with ExitStack() as stack:
+
+        def temporary() -> Path:
+            folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+            return Path(stack.enter_context(folder)) / "copy"
+
+        if os.fspath(path) == _STANDARD_INPUT:
+            copy = temporary()
             with copy.open("wb") as target:
                 shutil.copyfileobj(sys.stdin.buffer, target)
-            source = examine(copy, "standard input")
-            return _read(source, ".txt", text_columns, n_rows, random_state, progress)
-    file = Path(path)
-    with suppress(RuntimeError):  # there is no such user
-        file = file.expanduser()
-    suffix = Path(file.name.lower().removesuffix(".gz")).suffix
-    source = examine(file, file.name or str(file))
-    return _read(source, suffix, text_columns, n_rows, random_state, progress)
+            source, suffix = examine(copy, "standard input"), ".txt"
+        else:
+            file = Path(path)
+            with suppress(RuntimeError):  # there is no such user
+                file = file.expanduser()
+            source, suffix = examine(file, file.name or str(file)), _suffix(file.name)
+        if source.packing and source.kind not in ("text", "json"):
+            source = _unpacked(source, temporary())
+        try:
+            import pandas  # noqa: F401, ICN001
+        except ImportError as error:
+            raise TableError(f"tables need pandas, which is not installed: {INSTALL}") from error
+        with _enough_memory(source):
+            return _read(source, suffix, as_text, n_rows, random_state, sheet, progress)
 
 
 def _read(
     source: Source,
     suffix: str,
-    text_columns: Iterable[str],
+    as_text: tuple[str, ...],
     n_rows: int | None,
     random_state: Any,
+    sheet: str | int | None,
     progress: Report | None,
 ) -> Table:
-    if suffix not in (*_SEPARATORS, *_PARQUET_SUFFIXES):
-        raise TableError(
-            f"{quote(source.name)} ends in {quote(suffix)}, which is not a known kind of table; "
-            f"needed one of {', '.join(SUFFIXES)}"
-        )
-    try:
-        import pandas  # noqa: F401, ICN001
-    except ImportError as error:
-        raise TableError(
-            'tables need pandas, which is not installed: pip install "sorr[audit]"'
-        ) from error
     begin = _passes(source, progress)
+    sample = as_text, n_rows, random_state
+    if source.kind == "workbook":
+        return read_workbook(source, sheet, *sample, begin(1))
+    if sheet is not None:
+        raise TableError(
+            Argument("sheet", sheet), f" needs a workbook, and {quote(source.name)} is none"
+        )
+    if source.kind == "parquet":
+        return read_parquet(source, *sample, begin(1))
+    if source.kind == "feather":
+        return read_feather(source, *sample, begin(1))
+    usual = _SEPARATORS.get(suffix)
+    for _ in range(2):
+        try:
+            if source.kind == "json":
+                return read_json(source, *sample, begin)
+            return read_delimited(source, usual, *sample, begin)
+        except OtherEncodingError:
+            source = guess_encoding(source)
+    raise TableError(f"{quote(source.name)} is in an unknown encoding; save it as CSV (UTF-8)")
+
+
+def _suffix(name: str) -> str:
+    plain = name.lower()
+    for packing in _PACKINGS:
+        plain = plain.removesuffix(packing)
+    return Path(plain).suffix
+
+
+def _unpacked(source: Source, target: Path) -> Source:
+    """Return a workbook or a Parquet file that was packed, unpacked."""
+    with target.open("wb") as copy:
+        for block in content(source, lambda _: None):
+            copy.write(block)
+    return examine(target, source.name)
+
+
+@contextmanager
+def _enough_memory(source: Source) -> Iterator[None]:
     try:
-        if source.is_parquet or suffix in _PARQUET_SUFFIXES:
-            return read_parquet(source, text_columns, n_rows, random_state, begin(1))
-        usual = _SEPARATORS[suffix]
-        return read_delimited(source, usual, tuple(text_columns), n_rows, random_state, begin)
+        yield
     except MemoryError as error:
         raise TableError(
             f"{quote(source.name)} does not fit into memory; audit a random sample with ",
@@ -134,118 +177,3 @@ def _passes(source: Source, progress: Report | None) -> Callable[[int], Tick]:
         return tick
 
     return begin
-
-
-# -- Parquet ---------------------------------------------------------------------------------------
-
-
-_BATCH = 1 << 16  # rows that are decoded at once
-
-
-def read_parquet(
-    source: Source,
-    text_columns: Iterable[str],
-    n_rows: int | None,
-    random_state: Any,
-    tick: Tick,
-) -> Table:
-    """Return the table in a Parquet file, with the types that the file declares."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise TableError(
-            f"{quote(source.name)} needs pyarrow, which is not installed: "
-            'pip install "sorr[parquet]"'
-        ) from error
-    try:
-        with pq.ParquetFile(source.path) as file:
-            names, notes = column_names(file.schema_arrow.names, source.name)
-            as_text = set(known_columns(text_columns, names, source.name))
-            if not names or not file.metadata.num_rows:
-                raise TableError(f"{quote(source.name)} has no rows")
-            n_there = file.metadata.num_rows
-            rows, sampled = chosen_rows(n_there, n_rows, random_state)
-            check_memory(source.name, len(rows), _row_bytes(file))
-            table = _taken(file, rows, lambda share: tick(int(share * source.size)))
-        odd = [
-            name
-            for name, kind in zip(names, table.schema.types, strict=True)
-            if pa.types.is_nested(kind) or _is_binary(kind)
-        ]
-        columns = {
-            name: _column(column, name in as_text or name in odd)
-            for name, column in zip(names, table.columns, strict=True)
-        }
-    except (pa.ArrowException, OSError) as error:
-        raise TableError(
-            f"{quote(source.name)} is not a Parquet file, or is damaged ({quote(error, 80)}); "
-            "write or download it again"
-        ) from error
-    if odd:
-        notes.append(f"Lists, structures or bytes were read as text: {listed(odd)}.")
-    return Table(_frame(columns), rows, None, n_there, (*sampled, *notes), source.name)
-
-
-def _frame(columns: dict[str, Any]) -> DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(columns, copy=False)
-
-
-def _row_bytes(file: Any) -> float:
-    """Return the memory of an audit per row, from the types of columns and the bytes stored."""
-    import pyarrow as pa
-
-    types = file.schema_arrow.types
-    is_number = [pa.types.is_primitive(it) for it in types]
-    groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
-    stored = sum(group.total_byte_size for group in groups) / file.metadata.num_rows
-    n_texts = is_number.count(False)
-    return bytes_per_row(is_number.count(True), [stored / max(n_texts, 1)] * n_texts)
-
-
-def _taken(file: Any, rows: IntArray, report: Any) -> Any:
-    """Return some rows of a file, decoded batch by batch."""
-    import pyarrow as pa
-
-    parts, done, n_rows = [], 0, file.metadata.num_rows
-    for batch in file.iter_batches(_BATCH):
-        start, end = np.searchsorted(rows, [done, done + len(batch)])
-        if end - start == len(batch):
-            parts.append(batch)
-        elif end > start:
-            parts.append(batch.take(pa.array(rows[start:end] - done)))
-        done += len(batch)
-        report(done / n_rows)
-    return pa.Table.from_batches(parts, file.schema_arrow)
-
-
-def _is_binary(kind: Any) -> bool:
-    from pyarrow import types
-
-    return bool(
-        types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
-    )
-
-
-def _column(column: Any, as_text: bool) -> Any:
-    """Return a column for pandas: numbers, dates or text, never a mixture."""
-    import pandas as pd
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_decimal(column.type):
-        column = column.cast(pa.float64())
-    if pa.types.is_date(column.type):
-        column = column.cast(pa.timestamp("ms"))
-    if pa.types.is_null(column.type):
-        column = column.cast(pa.float64())
-    is_boolean = pa.types.is_boolean(column.type)
-    if as_text and pa.types.is_primitive(column.type) and not is_boolean:
-        return column.cast(pa.string()).to_pandas()  # whole numbers stay whole beside missing ones
-    values = column.to_pandas()
-    if as_text or is_boolean or pa.types.is_time(column.type):
-        return values.map(str, na_action="ignore").astype(pd.Series(["text"]).dtype)
-    return values

@@ -1,276 +1,346 @@
-"""Tables as text, in two passes: count and check the records, then read them with pandas."""
+"""Tables as text: find the names, check all records, then read the good ones with pandas."""
 
 from __future__ import annotations
 
-import csv
-import io
+import os
 import warnings
 from array import array
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sorr._typing import IntArray
-from sorr.auditing.table.files import LONGEST, Source, Tick, bytes_per_row, check_memory, read_lines
+from sorr._typing import BoolArray, IntArray
+from sorr.auditing.table.files import (
+    Source,
+    Tick,
+    bytes_per_row,
+    check_memory,
+    encoding_notes,
+    text,
+)
+from sorr.auditing.table.scan import LONGEST, Dialect, Records, long_fields, scan
 from sorr.auditing.table.values import (
-    Reading,
+    MISSING,
+    SetAside,
     Table,
     TableError,
     chosen_rows,
     column_names,
+    is_number,
     known_columns,
     listed,
-    notes_on,
     quote,
-    read_numbers,
+    settle,
 )
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-Record = tuple[str, int, int]
-"""The text of a record, its number of fields and of lines. A blank line has no fields."""
-Check = Callable[[list[str]], object]
-
-SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
-_SNIFFED = 50  # lines that a separator must fit
-_KEPT = 1000  # rows that show the types and widths of columns
-_KEPT_FIELDS = 200_000  # of these rows together: fewer rows of a wide table
-_MAX_RAGGED = 1000  # rows of a wrong length, after which the search stops
-_BATCH = 4096  # records that are handed to pandas at once
-_FIGURES = frozenset("0123456789+-.,eE ?")  # what numbers are written with
-_BOOLEANS = frozenset({"true", "false"})
-MISSING = (
-    *("", "NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A", "<NA>", "NULL", "null"),
-    *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
-)
-"""What counts as missing in any column: as in pandas, but not None, which is often a category."""
-
 Pass = Callable[[int], Tick]
 
+SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
+_HEAD = 1 << 16  # bytes that hold them; more are read if a record is longer
+_SNIFFED = 100  # records that show the separator and the names
+_AGREE = 0.8  # of the records from the names on have as many fields as there are names
+_KEPT = 1000  # rows that show the types and widths of columns
+_KEPT_FIELDS = 200_000  # of these rows together: fewer rows of a wide table
+_MOST_ASIDE = 100_000  # ragged rows that are kept in memory, besides 1 % of all
+_SHOWN = 200  # characters of a record that is set aside
+_FIGURES = frozenset("0123456789+-.eE \tinfatyINFATY")  # what numbers are written with
+_BOOLEANS = frozenset({"true", "false"})
 
-class Dialect(NamedTuple):
-    """What separates two fields: a character, and perhaps spaces after it."""
 
-    separator: str
-    skip_space: bool = False
+# -- The separator and the names -------------------------------------------------------------------
 
-    def rows(self, lines: Iterable[str]) -> Iterator[list[str]]:
-        """Return the fields of each record, as Python's csv module splits them."""
-        return csv.reader(lines, delimiter=self.separator, skipinitialspace=self.skip_space)
+
+class Layout(NamedTuple):
+    """The separator of a table, the names as they are written, and the records above the rows."""
+
+    dialect: Dialect
+    names: list[str]
+    n_above: int
+    """The number of records above the first row: titles, comments, and the names."""
+    skipped: list[str]
+    """Titles and comments."""
+
+
+class _View(NamedTuple):
+    """The first records of a text, split by one dialect."""
+
+    dialect: Dialect
+    records: list[bytes]
+    counts: list[int]
+    width: int
+    place: int
+    """The first record with as many fields as most have."""
+
+    def fields(self, place: int) -> list[str]:
+        return self.dialect.fields(self.records[place])
 
     @property
-    def blanks(self) -> str:
-        """The characters of a line without a record."""
-        return " \t\r\n".replace(self.separator, "")
+    def is_table(self) -> bool:
+        """Whether most records agree: names at the top, or names and two rows below a title."""
+        after = self.counts[self.place :]
+        share = after.count(self.width) / len(after)
+        return self.width > 1 and (
+            share >= _AGREE and len(after) > 2 if self.place else share >= 0.5
+        )
+
+    @property
+    def merit(self) -> tuple[bool, int, float]:
+        """What makes one separator better than another: names early, many fields, few ragged."""
+        share = self.counts.count(self.width) / len(self.counts)
+        return self.is_table, -self.place, share * (self.width - 1)
+
+
+def find_layout(source: Source, usual: str | None) -> Layout:
+    """Return the layout of a text. `usual` is the usual separator for its name."""
+    size = _HEAD
+    with long_fields():
+        while True:
+            head, is_whole = _start(source, size)
+            views, trouble = _views(head, is_whole, source.name, usual)
+            view = max(views, key=lambda it: it.merit)  # the usual one comes first among equals
+            if is_whole or len(view.records) > 2 or size > LONGEST:
+                break
+            size *= 16
+        if not view.is_table:
+            if trouble is not None:
+                raise trouble
+            view = views[0]
+        if _has_spaces(view):
+            view = _view(head, is_whole, view.dialect._replace(skip_space=True), source.name)
+        return _layout(view, source.name)
+
+
+def _start(source: Source, size: int) -> tuple[bytes, bool]:
+    """Return the first bytes of a text, and whether they are all."""
+    head = b""
+    with closing(text(source, lambda _: None)) as blocks:
+        for block in blocks:
+            head += block
+            if len(head) > size:
+                return head[:size], False
+    return head, True
+
+
+def _views(
+    head: bytes, is_whole: bool, name: str, usual: str | None
+) -> tuple[list[_View], TableError | None]:
+    """Return the first records by each separator, the usual one first, and what kept others out."""
+    views, trouble = [], None
+    for separator in sorted(SEPARATORS, key=lambda it: it != usual):
+        try:
+            views.append(_view(head, is_whole, Dialect(separator), name))
+        except TableError as error:
+            trouble = trouble or error
+    if not views:
+        raise trouble or _empty(name)
+    return views, trouble
+
+
+def _view(head: bytes, is_whole: bool, dialect: Dialect, name: str) -> _View:
+    records: list[bytes] = []
+    counts: list[int] = []
+    try:
+        for found in scan([head], dialect, name):
+            there = np.flatnonzero(found.n_fields)
+            there = there[
+                : _SNIFFED if is_whole or len(there) < 2 else min(_SNIFFED, len(there) - 1)
+            ]
+            records, counts = found.texts(there), found.n_fields[there].tolist()
+    except TableError:
+        if not records or (is_whole and len(records) < 2):
+            raise
+    if not records:
+        raise _empty(name)
+    width = max(Counter(counts).items(), key=lambda it: (it[1], it[0]))[0]
+    return _View(dialect, records, counts, width, counts.index(width))
+
+
+def _has_spaces(view: _View) -> bool:
+    """Tell whether a space follows each separator: among the names, or in rows before quotes."""
+    if view.width < 2:
+        return False
+    names, *rows = (view.fields(i)[1:] for i in range(view.place, len(view.records)))
+    cells = [cell for row in rows for cell in row]
+    return all(name[:1] == " " for name in names) or (
+        all(cell[:1] == " " for cell in cells) and any(cell[:2] == ' "' for cell in cells)
+    )
+
+
+def _layout(view: _View, name: str) -> Layout:
+    """Return where the names are: the first record that has as many fields as most.
+
+    The record above it holds the names if it lacks the name of the first column, as R writes row
+    names, or if separators at the end of lines are only here or only there.
+    """
+    place, width = view.place, view.width
+    names = view.fields(place)
+    if place:
+        above = view.fields(place - 1)
+        rows = [view.fields(i) for i in range(place, len(view.records)) if view.counts[i] == width]
+        are_all = all(count == width for count in view.counts[place:])
+        ends_empty = all(not row[-1].strip() for row in rows)
+        if (
+            len(above) == width - 1
+            and (width > 2 or ends_empty)
+            and are_all
+            and not _are_names(rows)
+        ):
+            names, place = ([*above, ""] if ends_empty else ["", *above]), place - 1
+        elif len(above) > width and not "".join(above[width:]).strip():
+            names, place = above[:width], place - 1
+        elif len(above) > 1 and not any(map(is_number, above)) and all(map(is_number, names)):
+            raise TableError(
+                f"{quote(name)} has {len(above)} names ({listed(above[:3])}), but {width} fields "
+                "in most rows; needed one name per column"
+            )
+    skipped = [_shown(record) for record in view.records[:place]]
+    return Layout(view.dialect, names, place + 1, skipped)
+
+
+def _are_names(rows: list[list[str]]) -> bool:
+    """Tell whether the first of some rows holds names: texts above columns of numbers."""
+    first, *others = rows
+    if not others or any(map(is_number, first)):
+        return False
+    return any(all(map(is_number, cells)) for cells in zip(*others, strict=True))
+
+
+def _empty(name: str) -> TableError:
+    return TableError(f"{quote(name)} is empty; needed a line of names, and rows below it")
+
+
+def _shown(record: bytes) -> str:
+    return record[: 4 * _SHOWN].decode(errors="replace").rstrip("\r\n")[:_SHOWN]
+
+
+# -- The first pass: all records are counted and checked -------------------------------------------
 
 
 @dataclass(frozen=True)
 class Survey:
-    """The result of the first pass.
+    """What the first pass found.
 
     The line of a row is its number plus a shift. Only changes of the shift are stored.
     """
 
-    dialect: Dialect
-    names: list[str]
+    layout: Layout
     n_rows: int
     n_blank: int
-    has_long_records: bool
+    set_aside: list[SetAside] = field(repr=False)
+    codes: list[int] = field(repr=False)
+    """Columns with values that begin with a zero and another digit."""
     first_rows: list[list[str]] = field(repr=False)
     changes: IntArray = field(repr=False)
     shifts: IntArray = field(repr=False)
+    cuts: IntArray = field(repr=False)
+    """Where in the text there are no rows: pairs of bytes."""
 
     def lines(self, rows: IntArray) -> IntArray:
         """Return the lines where rows begin, counted from 1."""
         places = np.searchsorted(self.changes, rows, side="right") - 1
-        return np.asarray(rows + self.shifts[places])
+        return np.asarray(rows + self.shifts[places], dtype=np.int64)
 
 
-def survey(source: Source, usual: str | None, tick: Tick, check: Check) -> Survey:
-    """Read a file once and return its structure, or raise an error that says what is wrong.
-
-    `usual` is the usual separator for its name. `check` is called with the names as soon as they
-    are known, to refuse wrong ones early.
-    """
-    with long_fields():
-        dialect = _sniff(source, usual)
-        with closing(read_lines(source, tick)) as lines:
-            return _survey(source, dialect, records_of(lines, dialect, source.name), check)
-
-
-def records_of(lines: Iterator[str], dialect: Dialect, name: str) -> Iterator[Record]:
-    """Yield the records of lines. Most are one line; those with quotes may take several.
-
-    The fields of a line without quotes are counted without splitting it.
-    """
-    waiting: list[str] = []
-    taken: list[str] = []
-    done = 0
-
-    def needed() -> Iterator[str]:
-        while True:
-            line = waiting.pop() if waiting else next(lines, None)
-            if line is None:
-                raise TableError(
-                    f"{quote(name)} ends inside quotes that open in the record of line "
-                    f"{done + 1}; close them, or double quotes that belong to a value"
-                )
-            taken.append(line)
-            yield line
-
-    rows = dialect.rows(needed())
-    separator, blanks = dialect.separator, dialect.blanks
-    for line in lines:
-        if '"' not in line:
-            n_fields = line.count(separator) + 1
-            if n_fields == 1 and not line.strip(blanks):
-                n_fields = 0
-            yield line, n_fields, 1
-            done += 1
-            continue
-        waiting.append(line)
-        taken.clear()
-        try:
-            n_fields = len(next(rows))
-        except csv.Error as error:
-            raise TableError(
-                f"the record in line {done + 1} of {quote(name)} cannot be read: {error}; check "
-                "its quotes"
-            ) from error
-        yield "".join(taken), n_fields, len(taken)
-        done += len(taken)
+def _records(
+    source: Source, layout: Layout, tick: Tick
+) -> Iterator[tuple[Records, BoolArray, BoolArray]]:
+    """Yield the records of a text, which of them are rows, and which are ragged."""
+    n_above = layout.n_above
+    with closing(text(source, tick)) as blocks:
+        for found in scan(blocks, layout.dialect, source.name):
+            is_there = found.n_fields > 0
+            if n_above:
+                above = np.flatnonzero(is_there)[:n_above]
+                is_there[above] = False
+                n_above -= len(above)
+            is_row = is_there & (found.n_fields == len(layout.names))
+            yield found, is_row, is_there & ~is_row
 
 
-@contextmanager
-def long_fields() -> Iterator[None]:
-    """Let the csv module read fields longer than its default of 131,072 characters."""
-    before = csv.field_size_limit(LONGEST)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
-
-
-def _sniff(source: Source, usual: str | None) -> Dialect:
-    """Return the first separator that gives the first rows as many fields as there are names.
-
-    The usual one is tried first, and is used if none fits.
-    """
-    with closing(read_lines(source, lambda _: None)) as lines:
-        head = list(islice((line for line in lines if line.strip()), _SNIFFED))
-    if not head:
-        raise TableError(
-            f"{quote(source.name)} is empty; needed a line of names, and rows below it"
-        )
-    found = {it: [len(row) for row in Dialect(it).rows(head)] for it in SEPARATORS}
-    whole = -1 if len(head) == _SNIFFED else _SNIFFED  # the last record may be cut
-    widest = sorted(found, key=lambda it: (it != usual, -found[it][0]))
-    fitting = [it for it in widest if found[it][0] > 1 and len(set(found[it][:whole])) == 1]
-    named = [it for it in widest if found[it][0] > 1]
-    separator = (fitting or named or widest)[0]
-    names = next(Dialect(separator).rows(head))
-    return Dialect(separator, len(names) > 1 and all(it[:1] == " " for it in names[1:]))
-
-
-def _survey(source: Source, dialect: Dialect, records: Iterator[Record], check: Check) -> Survey:
-    names: list[str] = []
-    line, width, kept, n_rows, n_blank, shift, has_long = 1, 0, 0, 0, 0, -1, False
-    changes, shifts = array("q"), array("q")
-    first: list[str] = []
-    ragged = _Ragged()
-    for text, n_fields, n_lines in records:
-        if n_fields == 0:
-            n_blank += 1
-        elif not names:
-            names = _fields([text], dialect)[0]
-            check(names)
-            width, kept = n_fields, max(min(_KEPT, _KEPT_FIELDS // n_fields), 1)
-        else:
-            if n_fields != width:
-                ragged.add(line, n_fields, n_rows)
-                if ragged.count >= _MAX_RAGGED:
-                    break
-            if line - n_rows != shift:
-                shift = line - n_rows
-                changes.append(n_rows)
-                shifts.append(shift)
-            if n_rows < kept:
-                first.append(text)
-            n_rows += 1
-        has_long = has_long or n_lines > 1
-        line += n_lines
-    if not names:
-        raise TableError(
-            f"{quote(source.name)} is empty; needed a line of names, and rows below it"
-        )
-    if ragged.count:
-        raise TableError(ragged.message(source.name, width, n_rows, dialect.separator))
+def survey(source: Source, layout: Layout, tick: Tick) -> Survey:
+    """Read a text once and return what is in it, or raise an error that says what is wrong."""
+    n_rows, n_blank, n_ragged, shift = 0, 0, 0, None
+    kept = max(min(_KEPT, _KEPT_FIELDS // len(layout.names)), 1)
+    first: list[bytes] = []
+    aside: list[SetAside] = []
+    codes: set[int] = set()
+    changes, shifts, cuts = array("q"), array("q"), array("q")
+    for found, is_row, is_ragged in _records(source, layout, tick):
+        rows = np.flatnonzero(is_row)
+        moves = found.lines[rows] - np.arange(n_rows, n_rows + len(rows))
+        is_new = np.diff(moves, prepend=moves[:1] - 1) != 0
+        if len(moves):
+            is_new[0] = moves[0] != shift
+            shift = int(moves[-1])
+        changes.frombytes((np.flatnonzero(is_new) + n_rows).astype(np.int64).tobytes())
+        shifts.frombytes(moves[is_new].astype(np.int64).tobytes())
+        n_rows += len(rows)
+        if len(first) < kept:
+            first += found.texts(rows[: kept - len(first)])
+        with_codes, columns = found.codes
+        codes.update(np.unique(columns[is_row[with_codes]]).tolist())
+        n_blank += int((found.n_fields == 0).sum())
+        if len(rows) < len(is_row):
+            others = np.flatnonzero(~is_row)
+            places = np.stack([found.starts[others], found.ends[others]], axis=1) + found.offset
+            cuts.frombytes(places.astype(np.int64).tobytes())
+        if is_ragged.any():
+            n_ragged += int(found.n_lines[is_ragged].sum())  # quotes may have swallowed rows
+            ragged = np.flatnonzero(is_ragged)
+            shown = zip(ragged.tolist(), found.texts(ragged), strict=True)
+            aside += [
+                SetAside(int(found.lines[i]), int(found.n_fields[i]), _shown(it)) for i, it in shown
+            ]
+            if len(aside) > _MOST_ASIDE + n_rows // 100:
+                break
+    if n_ragged * 100 > n_rows + n_ragged:
+        raise TableError(_ragged(source, layout, aside, n_ragged, n_rows))
     if not n_rows:
         raise TableError(f"{quote(source.name)} has a line of names, but no rows below it")
+    with long_fields():
+        rows_of_fields = [layout.dialect.fields(record) for record in first]
     return Survey(
-        dialect,
-        names,
+        layout,
         n_rows,
         n_blank,
-        has_long,
-        _fields(first, dialect),
+        aside,
+        sorted(codes),
+        rows_of_fields,
         np.array(changes, dtype=np.int64),
         np.array(shifts, dtype=np.int64),
+        np.array(cuts, dtype=np.int64).reshape(-1, 2),
     )
 
 
-def _fields(texts: list[str], dialect: Dialect) -> list[list[str]]:
-    return list(dialect.rows(io.StringIO("".join(texts), newline="")))
-
-
-class _Ragged:
-    """Rows whose number of fields differs from the number of names."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.line = 0
-        self.n_fields = 0
-        self.is_alike = True
-
-    def add(self, line: int, n_fields: int, row: int) -> None:
-        """Record one more. They are alike if all rows so far have the same number of fields."""
-        if not self.count:
-            self.line, self.n_fields = line, n_fields
-        self.is_alike = self.is_alike and row == self.count and n_fields == self.n_fields
-        self.count += 1
-
-    def message(self, name: str, width: int, n_rows: int, separator: str) -> str:
-        """Return what is wrong, and the way out."""
-        there = f"{self.n_fields} field{'s' * (self.n_fields != 1)}"
-        if self.is_alike and self.count > 1 and n_rows <= self.count:
-            return (
-                f"{quote(name)} has {width} names in its first line, but {there} in every row; "
-                "needed one name per column"
-            )
-        others = min(self.count, _MAX_RAGGED) - 1
-        number = f"{others:,}{' or more' * (self.count >= _MAX_RAGGED)}"
-        besides = (
-            f" ({number} other {'rows are' if others > 1 else 'row is'} wrong too)"
-            if others
-            else ""
+def _ragged(
+    source: Source, layout: Layout, aside: list[SetAside], n_ragged: int, n_rows: int
+) -> str:
+    """Return what is wrong with a file of many ragged rows, and the way out."""
+    width = len(layout.names)
+    shown = ", ".join(
+        f"line {it.line} has {it.n_fields} ({quote(it.text, 60)})" for it in aside[:3]
+    )
+    if aside[0].n_fields > width:
+        way_out = (
+            f"put fields that contain a {SEPARATORS[layout.dialect.separator]} in double quotes"
         )
-        if self.n_fields > width:
-            way_out = f"put fields that contain a {SEPARATORS[separator]} in double quotes"
-        else:
-            way_out = "add the missing fields. A field may be empty, but needs its separator"
-        return (
-            f"line {self.line} of {quote(name)} has {there}, but the header has {width}{besides}; "
-            f"{way_out}"
-        )
+    else:
+        way_out = "add the missing fields. A field may be empty, but needs its separator"
+    return (
+        f"{quote(source.name)}: {n_ragged:,} of {n_rows + n_ragged:,} rows do not have {width} "
+        f"field{'s' * (width > 1)}, as the names do: {shown}; {way_out}. Up to 1 % of the rows may "
+        "be so, and are set aside"
+    )
 
 
-# -- The second pass -------------------------------------------------------------------------------
+# -- The second pass: pandas reads the rows --------------------------------------------------------
 
 
 def read_delimited(
@@ -282,171 +352,37 @@ def read_delimited(
     begin: Pass,
 ) -> Table:
     """Return the table in a text file. `usual` is the usual separator for its name."""
-
-    def named(written: list[str]) -> tuple[list[str], list[str], list[str]]:
-        names, notes = column_names(written, source.name)
-        return names, notes, known_columns(text_columns, names, source.name)
-
-    found = survey(source, usual, begin(0), named)
-    names, notes, as_text = named(found.names)
+    layout = find_layout(source, usual)
+    names, notes = column_names(layout.names, source.name)
+    as_text = known_columns(text_columns, names, source.name)
+    found = survey(source, layout, begin(0))
     rows, sampled = chosen_rows(found.n_rows, n_rows, random_state)
     kinds = [_kind(cells) for cells in zip(*found.first_rows, strict=True)]
     check_memory(source.name, len(rows), _row_bytes(kinds))
-    booleans = [name for name, (kind, _) in zip(names, kinds, strict=True) if kind == "boolean"]
+    sure = [name for name, (kind, _) in zip(names, kinds, strict=True) if kind == "mixed"]
+    sure += [names[i] for i in found.codes]
     picked = rows if sampled else None
-    with long_fields():
-        texts = partial(_texts, source, found, picked, begin)
-        frame = _parsed(texts, names, [*as_text, *booleans], found)
+    frame = _parsed(_Rows(source, found, picked, begin), names, as_text, sure)
     if len(frame) != len(rows):
         raise TableError(
             f"{quote(source.name)}: {len(frame):,} rows were read, but {len(rows):,} were "
             "counted before; if the file did not change, please report this as a bug in sorr"
         )
-    more = _find_numbers(frame, as_text, found.dialect.separator)
-    frame, left_out = _without_empty(frame, found.names)
-    notes = [*sampled, *_manner(source, found, usual), *notes, *left_out, *more]
-    return Table(frame, rows, found.lines(rows), found.n_rows, tuple(notes), source.name)
+    frame, left_out = without_empty(frame, layout.names)
+    notes = [*sampled, *encoding_notes(source), *_manner(found, usual), *notes, *left_out]
+    return Table(
+        frame,
+        rows,
+        found.lines(rows),
+        found.n_rows,
+        tuple(notes),
+        source.name,
+        tuple(found.set_aside),
+        layout.dialect.separator,
+    )
 
 
-def _manner(source: Source, found: Survey, usual: str | None) -> list[str]:
-    """Return notes on how the text was read."""
-    notes = []
-    if source.encoding.startswith("UTF"):
-        notes.append(f"The file was decoded as {source.encoding}.")
-    separator = found.dialect.separator
-    if separator != usual and len(found.names) > 1:
-        notes.append(f"The separator is a {SEPARATORS[separator]}.")
-    if found.dialect.skip_space:
-        notes.append("Spaces after separators were ignored.")
-    if found.n_blank:
-        one = found.n_blank == 1
-        notes.append(f"{found.n_blank:,} blank line{' was' if one else 's were'} skipped.")
-    return notes
-
-
-def _kind(cells: tuple[str, ...]) -> tuple[str, float]:
-    """Return the type of a column, judged by its first cells, and their mean width."""
-    there = {cell for cell in cells if cell.strip() not in MISSING}
-    width = sum(map(len, cells)) / len(cells)
-    if there and all(cell.lower() in _BOOLEANS for cell in there):
-        return "boolean", width
-    is_number = all(_FIGURES.issuperset(cell) for cell in there)
-    return "number" if is_number else "text", width
-
-
-def _row_bytes(kinds: list[tuple[str, float]]) -> float:
-    n_numbers = sum(kind == "number" for kind, _ in kinds)
-    return bytes_per_row(n_numbers, [width for kind, width in kinds if kind != "number"])
-
-
-def _texts(
-    source: Source, found: Survey, rows: IntArray | None, begin: Pass, turn: int
-) -> Generator[str, None, None]:
-    """Yield the records of rows as they are in the file, without blank lines."""
-    tick = begin(turn)
-    with closing(read_lines(source, tick)) as lines:
-        records: Iterator[str] = lines
-        if found.has_long_records:
-            each = records_of(lines, found.dialect, source.name)
-            records = (text for text, n_fields, _ in each if n_fields)
-        elif found.n_blank:
-            blanks = found.dialect.blanks
-            records = (line for line in lines if line.strip(blanks))
-        next(records, None)
-        if rows is not None:
-            records = _picked(records, rows)
-        yield from records
-    tick(source.size)
-
-
-def _picked(records: Iterator[str], rows: IntArray) -> Iterator[str]:
-    last = -1
-    for row in rows.tolist():
-        yield from islice(records, row - last - 1, row - last)
-        last = row
-
-
-class _Feed:
-    """A file for pandas, which asks for a number of characters and accepts any number."""
-
-    def __init__(self, texts: Iterator[str]) -> None:
-        self._texts = texts
-
-    def read(self, size: int = -1) -> str:
-        """Return the next records."""
-        del size
-        return "".join(islice(self._texts, _BATCH))
-
-    def __iter__(self) -> Iterator[str]:
-        return self._texts
-
-
-def _parsed(
-    texts: Callable[[int], Generator[str, None, None]],
-    names: list[str],
-    as_text: list[str],
-    found: Survey,
-) -> DataFrame:
-    """Return the records as pandas reads them, numbers as numbers.
-
-    pandas reads a long file in parts, which halves the memory. A column that it read as numbers
-    in some parts only, as booleans, or as Python's long integers is read again as text.
-    """
-    import pandas as pd
-
-    def read(turn: int, wanted: list[str], dtype: Any) -> DataFrame:
-        with closing(texts(turn)) as stream, warnings.catch_warnings():
-            warnings.simplefilter("ignore", pd.errors.DtypeWarning)
-            return pd.read_csv(
-                _Feed(stream),
-                sep=found.dialect.separator,
-                skipinitialspace=found.dialect.skip_space,
-                header=None,
-                names=names,
-                usecols=wanted,
-                index_col=False,
-                dtype=dtype,
-                na_values=list(MISSING),
-                keep_default_na=False,
-                skip_blank_lines=False,
-                engine="c",
-            )
-
-    frame = read(1, names, dict.fromkeys(as_text, str))
-    mixed = [name for name in names if not _is_pure(frame[name])]
-    if mixed:
-        again = read(2, mixed, str)
-        for name in mixed:
-            frame[name] = again[name]
-    return frame
-
-
-def _is_pure(column: Series[Any]) -> bool:
-    """Tell whether a column holds only numbers, or only text."""
-    from pandas.api import types
-
-    if column.dtype == object:
-        return types.infer_dtype(column, skipna=True) in {"string", "empty"}
-    return not types.is_bool_dtype(column)
-
-
-def _find_numbers(frame: DataFrame, text_columns: list[str], separator: str) -> list[str]:
-    """Turn columns of text that hold only numbers into numbers, and return notes on them."""
-    from pandas.api import types
-
-    found: dict[str, Reading] = {}
-    stays = set(text_columns)
-    for name in frame.columns:
-        if name not in stays and not types.is_numeric_dtype(frame[name]):
-            reading = read_numbers(frame[name], separator)
-            if reading is not None and (reading.marks or reading.example):
-                found[name] = reading
-    for name, reading in found.items():
-        frame[name] = reading.values
-    return notes_on(found)
-
-
-def _without_empty(frame: DataFrame, written: list[str]) -> tuple[DataFrame, list[str]]:
+def without_empty(frame: DataFrame, written: list[str]) -> tuple[DataFrame, list[str]]:
     """Remove columns without name and values, which a separator at the end of lines makes."""
     named = zip(frame.columns, written, strict=True)
     empty = [name for name, text in named if not text.strip() and frame[name].isna().all()]
@@ -454,3 +390,195 @@ def _without_empty(frame: DataFrame, written: list[str]) -> tuple[DataFrame, lis
         return frame, []
     note = f"Columns without a name and without values were removed: {listed(empty)}."
     return frame.drop(columns=empty), [note]
+
+
+def aside_note(aside: list[SetAside], n_rows: int, why: str) -> list[str]:
+    """Return a note on records that are no rows."""
+    if not aside:
+        return []
+    places = ", ".join(f"{it.line:,}" for it in aside[:5])
+    more = f" and {len(aside) - 5:,} more" * (len(aside) > 5)
+    one = len(aside) == 1
+    return [
+        f"{len(aside):,} of {n_rows + len(aside):,} rows {why} and {'was' if one else 'were'} set "
+        f"aside: line{'s' * (not one)} {places}{more}."
+    ]
+
+
+def _manner(found: Survey, usual: str | None) -> list[str]:
+    """Return notes on how the text was read."""
+    notes = []
+    dialect, names, _, skipped = found.layout
+    if dialect.separator != usual and len(names) > 1:
+        notes.append(f"The separator is a {SEPARATORS[dialect.separator]}.")
+    if dialect.skip_space:
+        notes.append("Spaces after separators were ignored.")
+    if skipped:
+        what = f"line{'s' * (len(skipped) > 1)} above the names"
+        notes.append(f"{len(skipped)} {what} {_were(len(skipped))} skipped: {listed(skipped)}.")
+    if found.n_blank:
+        lines = f"blank line{'s' * (found.n_blank > 1)}"
+        notes.append(f"{found.n_blank:,} {lines} {_were(found.n_blank)} skipped.")
+    verb = "has" if len(found.set_aside) == 1 else "have"
+    return [
+        *notes,
+        *aside_note(found.set_aside, found.n_rows, f"{verb} too few or too many fields"),
+    ]
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
+
+
+def _kind(cells: tuple[str, ...]) -> tuple[str, float]:
+    """Return the type of a column, judged by its first cells, and their mean width.
+
+    A column of texts beside numbers, or of booleans, is mixed. pandas would read it as text in
+    some parts only, so it is told that this is text. It takes longer over columns it is told of.
+    """
+    there = {cell for cell in cells if cell not in MISSING}
+    width = sum(map(len, cells)) / len(cells)
+    n_texts = sum(not _FIGURES.issuperset(cell) for cell in there)
+    if 0 < n_texts < len(there) or (there and all(it.lower() in _BOOLEANS for it in there)):
+        return "mixed", width
+    return "text" if n_texts else "number", width
+
+
+def _row_bytes(kinds: list[tuple[str, float]]) -> float:
+    n_numbers = sum(kind == "number" for kind, _ in kinds)
+    return bytes_per_row(n_numbers, [width for kind, width in kinds if kind != "number"])
+
+
+class _Rows(NamedTuple):
+    """The records of rows, for pandas."""
+
+    source: Source
+    found: Survey
+    picked: IntArray | None
+    begin: Pass
+
+    @property
+    def path(self) -> str | None:
+        """The path of a file that pandas can read by itself, in parallel: it has nothing to cut.
+
+        The lines above the rows have to be skipped, and must end as pandas counts them.
+        """
+        source, cuts = self.source, self.found.cuts
+        n_above = self.found.layout.n_above
+        if self.picked is not None or source.packing or len(cuts) != n_above:
+            return None
+        if source.encoding not in ("utf-8", "utf-8-sig") or cuts[-1, 0] > LONGEST:
+            return None
+        with source.path.open("rb") as file:
+            above = file.read(int(cuts[-1, 1]) + (3 if source.encoding == "utf-8-sig" else 0))
+        is_plain = above.count(b"\n") == n_above and above.count(b"\r") == above.count(b"\r\n")
+        return os.path.abspath(source.path) if is_plain and above[-1:] == b"\n" else None  # noqa: PTH100
+
+    def blocks(self, turn: int) -> Generator[bytes, None, None]:
+        """Yield the records of rows, and nothing else."""
+        tick = self.begin(turn)
+        return self._whole(tick) if self.picked is None else self._sample(self.picked, tick)
+
+    def _whole(self, tick: Tick) -> Generator[bytes, None, None]:
+        """Yield a text without the parts to cut."""
+        cuts, offset = self.found.cuts, 0
+        with closing(text(self.source, tick)) as blocks:
+            for block in blocks:
+                end = offset + len(block)
+                first = int(np.searchsorted(cuts[:, 1], offset, side="right"))
+                last = int(np.searchsorted(cuts[:, 0], end, side="left"))
+                if first == last:
+                    yield block
+                else:
+                    edges = (cuts[first:last] - offset).clip(0, len(block)).ravel().tolist()
+                    kept = [0, *edges, len(block)]
+                    pairs = zip(kept[::2], kept[1::2], strict=True)
+                    if part := b"".join([block[i:j] for i, j in pairs]):
+                        yield part
+                offset = end
+
+    def _sample(self, picked: IntArray, tick: Tick) -> Generator[bytes, None, None]:
+        """Yield some rows of a text."""
+        n_rows = 0
+        for found, is_row, _ in _records(self.source, self.found.layout, tick):
+            rows = np.flatnonzero(is_row)
+            start, end = np.searchsorted(picked, [n_rows, n_rows + len(rows)])
+            if end > start:
+                yield b"".join(found.texts(rows[picked[start:end] - n_rows]))
+            n_rows += len(rows)
+
+
+class _Feed:
+    """A file for pandas, which asks for a number of bytes and accepts any number."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next records."""
+        del size
+        return next(self._blocks, b"")
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._blocks
+
+
+def _parsed(rows: _Rows, names: list[str], as_text: list[str], sure: list[str]) -> DataFrame:
+    """Return the records as pandas reads them, numbers as numbers.
+
+    pandas reads a long file in parts. A column that it read as numbers in some parts only, as
+    booleans, or as integers that do not fit is read again as text. So is a column of floats that
+    are too large to be exact, as they may have been whole.
+    """
+    import pandas as pd
+
+    dialect, path = rows.found.layout.dialect, rows.path
+    options: dict[str, Any] = {
+        "sep": dialect.separator,
+        "skipinitialspace": dialect.skip_space,
+        "header": None,
+        "names": names,
+        "index_col": False,
+        "na_values": list(MISSING),
+        "keep_default_na": False,
+        "skip_blank_lines": False,
+        "engine": "c",
+    }
+
+    def read(turn: int, dtype: Any, **more: Any) -> DataFrame:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pd.errors.DtypeWarning)
+            if path is not None and not more:
+                skipped = rows.found.layout.n_above
+                frame = pd.read_csv(
+                    path, dtype=dtype, skiprows=skipped, compression=None, **options
+                )
+                rows.begin(turn)(rows.source.size)
+                return frame
+            with closing(rows.blocks(turn)) as blocks:
+                return pd.read_csv(_Feed(blocks), dtype=dtype, **options, **more)
+
+    frame = read(1, dict.fromkeys([*as_text, *sure], str))
+    doubtful = {name: _doubt(frame[name]) for name in names}
+    again = [name for name, doubt in doubtful.items() if doubt]
+    if again:
+        texts = read(2, str, usecols=again)
+        for name in again:
+            is_text = doubtful[name] == "text"
+            frame[name] = texts[name] if is_text else settle(texts[name])
+    return frame
+
+
+def _doubt(column: Series[Any]) -> str:
+    """Return why a column has to be read again: it is text, it may be text, or nothing."""
+    from pandas.api import types
+
+    if column.dtype == object:
+        is_pure = types.infer_dtype(column, skipna=True) in {"string", "empty"}
+        return "" if is_pure else "text"
+    if types.is_bool_dtype(column) or column.dtype == np.uint64:
+        return "text"
+    if column.dtype == np.float64:
+        sizes = np.abs(column.to_numpy())
+        return "perhaps" if ((sizes >= 2.0**53) & (sizes < np.inf)).any() else ""
+    return ""

@@ -1,10 +1,11 @@
-"""A table as it was read: its names, its rows, numbers in texts, and values in messages."""
+"""A table as it was read: its names, its rows and its values, and values in messages."""
 
 from __future__ import annotations
 
+import datetime as dt
+import json
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,17 +19,18 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 _MAX_LISTED = 8  # values in a message
-_MISSING_MARKS = frozenset({"", "?", "-", "--", ".", "None", "none", "NONE"})
-_TEXTS_TRIED = 100  # enough to see that a column holds words
-_BETWEEN = ". \u00a0\u202f'\u2019"  # thousands: also spaces that do not break, and apostrophes
-_POWER = r"(?:[eE][+-]?\d+)?"
-_PLAIN = re.compile(rf"[+-]?(?:\d+\.?\d*|\.\d+){_POWER}|[+-]?(?i:inf|infinity)", re.ASCII)
-_COMMA = re.compile(
-    rf"[+-]?(?:\d+|[1-9]\d{{0,2}}(?:([{_BETWEEN}])\d{{3}})(?:\1\d{{3}})*)?(?:,\d*)?{_POWER}",
-    re.ASCII,
+MOST_COLUMNS = 16_384  # as many as Excel has; pandas takes seconds for that many, minutes for more
+_PLAIN = re.compile(
+    r"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|(?i:inf|infinity))\s*", re.ASCII
 )
-_THOUSANDS = re.compile(rf"[+-]?(?:\d+|[1-9]\d{{0,2}}(?:,\d{{3}})+)?(?:\.\d*)?{_POWER}", re.ASCII)
-_GROUPS = str.maketrans("", "", _BETWEEN)
+_WHOLE = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
+_CODE = re.compile(r"\s*0\d", re.ASCII)
+_EXACT = 2**53  # a float keeps every whole number up to here
+MISSING = (
+    *("", "NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A", "<NA>", "NULL", "null"),
+    *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+)
+"""What counts as missing in any column: as in pandas, but not None, which is often a category."""
 
 
 # -- Values and arguments in messages --------------------------------------------------------------
@@ -126,6 +128,15 @@ def listed(values: Sequence[Any]) -> str:
 # -- The table, the names of its columns, and a sample of its rows ---------------------------------
 
 
+class SetAside(NamedTuple):
+    """A record of a file that is no row: it has too few or too many fields, or is broken."""
+
+    line: int
+    n_fields: int
+    text: str
+    """The record as it is in the file, shortened."""
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """A table that was read from a file.
@@ -144,6 +155,10 @@ class Table:
         What readers of the results should know about how the file was read.
     name : str
         The name of the file.
+    set_aside : tuple of SetAside
+        Records that could not be read as rows.
+    separator : str or None
+        What separates the fields in the file. None if it is not delimited text.
     """
 
     frame: DataFrame = field(repr=False)
@@ -152,33 +167,55 @@ class Table:
     n_rows: int
     notes: tuple[str, ...]
     name: str
+    set_aside: tuple[SetAside, ...] = field(default=(), repr=False)
+    separator: str | None = None
 
 
 def column_names(written: Sequence[str], file: str) -> tuple[list[str], list[str]]:
     """Return the names of columns without white space around them, and notes on them.
 
-    A column without a name gets its position as a name. pandas writes its index that way.
+    A column without a name gets its position as a name. pandas writes its index that way. A name
+    that was given before gets a number. More columns than pandas carries in a reasonable time are
+    refused.
     """
+    if len(written) > MOST_COLUMNS:
+        raise TableError(
+            f"{quote(file)} has {len(written):,} columns; up to {MOST_COLUMNS:,} are read. Keep "
+            "those that matter, or put the table on its side if its columns are rows"
+        )
     names = [str(name).strip() for name in written]
     unnamed = [f"column {i}" for i, name in enumerate(names, start=1) if not name]
     names = [name or f"column {i}" for i, name in enumerate(names, start=1)]
-    looks_like_data = sum(map(_is_number, names)) > len(names) / 2
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        hint = "if the first line is a row, put a line of names above it" if looks_like_data else ""
-        raise TableError(
-            f"{quote(file)} has more than one column called {listed(twice)}; "
-            f"{hint or 'give each column its own name'}"
-        )
+    looks_like_data = sum(map(is_number, names)) > len(names) / 2
+    names, renamed = _different(names)
     notes = []
     if unnamed:
         notes.append(f"Columns without a name got their position as a name: {listed(unnamed)}.")
+    if renamed:
+        notes.append(f"Names that were there before got a number: {listed(renamed)}.")
     if looks_like_data:
         notes.append(
             f"The first line was read as names, but most are numbers ({listed(names[:3])}). If it "
             "is a row, put a line of names above it."
         )
     return names, notes
+
+
+def _different(names: list[str]) -> tuple[list[str], list[str]]:
+    """Return names of which no two are equal, and those that were changed for it."""
+    taken, given = set(names), set[str]()
+    counts = dict.fromkeys(names, 1)
+    found, changed = [], []
+    for name in names:
+        new = name
+        while new in given or (new != name and new in taken):
+            counts[name] += 1
+            new = f"{name} ({counts[name]})"
+        given.add(new)
+        found.append(new)
+        if new != name:
+            changed.append(new)
+    return found, changed
 
 
 def known_columns(asked: Iterable[str], names: Sequence[str], file: str) -> list[str]:
@@ -209,7 +246,8 @@ def chosen_rows(n_rows: int, asked: int | None, random_state: Any) -> tuple[IntA
     ]
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Tell whether a text is a plain number."""
     try:
         float(text)
     except ValueError:
@@ -217,84 +255,76 @@ def _is_number(text: str) -> bool:
     return True
 
 
-# -- Numbers in columns of text, written in ways that pandas does not read -------------------------
+# -- The values of a column, from cells of any kind ------------------------------------------------
 
 
-class Reading(NamedTuple):
-    """A column of numbers, and how they were written."""
+def settle(column: Series[Any], *, as_text: bool = False) -> Series[Any]:
+    """Return a column of texts with NaN for what is missing, as numbers if each text is one.
 
-    values: Series[Any]
-    marks: tuple[str, ...]
-    example: tuple[str, float] | None
-    """A text with a comma and its number, or None if no number has a comma."""
-
-
-def read_numbers(column: Series[Any], separator: str) -> Reading | None:
-    """Return the numbers in a column of text, or None if it holds anything else.
-
-    The comma of 1,234 may separate decimals or thousands. It separates decimals if semicolons
-    separate the fields of the file.
+    The column is text if a number in it is written as codes are: with a zero too many, or with
+    more digits than can be kept.
     """
-    texts = column.dropna().str.strip()
-    is_mark = texts.isin(_MISSING_MARKS)
-    written = texts[~is_mark]
-    numbers = _numbers(written, separator) if _may_be_numbers(written) else None
-    if numbers is None:
-        return None
-    marks = tuple(sorted(texts[is_mark].unique()))
-    commas = written.index[written.str.contains(",", regex=False)][:1]
-    example = next(((written[at], float(numbers[at])) for at in commas), None)
-    return Reading(numbers.reindex(column.index).astype("float64"), marks, example)
+    column = column.where(column.notna() & ~column.isin(MISSING))
+    there = column.dropna()
+    is_number = not as_text and len(there) > 0 and all(map(_PLAIN.fullmatch, there))
+    if not is_number or any(map(_CODE.match, there)):
+        return column
+    whole = [int(text) if _WHOLE.fullmatch(text) else None for text in there]
+    if len(there) == len(column) and None not in whole:
+        fits = all(-(2**63) <= number < 2**63 for number in whole if number is not None)
+        return there.map(int).astype("int64") if fits else column
+    if any(number is not None and abs(number) >= _EXACT for number in whole):
+        return column
+    return there.astype("float64").reindex(column.index)
 
 
-def notes_on(readings: dict[str, Reading]) -> list[str]:
-    """Return notes on columns of text that hold numbers."""
-    notes = []
-    marked = [name for name, reading in readings.items() if reading.marks]
-    if marked:
-        marks = sorted({mark for name in marked for mark in readings[name].marks})
-        what = ", ".join(quote(mark) if mark else "white space" for mark in marks)
-        notes.append(
-            f"{what} {'was' if len(marks) == 1 else 'were'} read as missing in {listed(marked)}, "
-            "where all other values are numbers."
-        )
-    with_commas = [name for name, reading in readings.items() if reading.example]
-    if with_commas:
-        text, number = readings[with_commas[0]].example or ("", 0.0)
-        notes.append(
-            f"{listed(with_commas)}: commas in numbers were read as in {quote_bare(text)} = "
-            f"{number!r}."
-        )
-    return notes
+def column_of(cells: list[Any], *, as_text: bool = False) -> Series[Any]:
+    """Return cells of any kind, None where missing, as numbers, dates or text, never a mixture.
 
-
-def _may_be_numbers(texts: Series[Any]) -> bool:
-    """Tell whether each of the first texts is a number in some style."""
-    styles = _PLAIN, _COMMA, _THOUSANDS
-    return len(texts) > 0 and all(
-        any(style.fullmatch(text) for style in styles) for text in texts.iloc[:_TEXTS_TRIED]
-    )
-
-
-def _numbers(texts: Series[Any], separator: str) -> Series[Any] | None:
-    """Return the number of each text, in the one style that fits all of them."""
-    if not texts.str.contains(",", regex=False).any():
-        return _converted(texts)
-    is_thousands = all(map(_THOUSANDS.fullmatch, texts))
-    if is_thousands and separator != ";":
-        return _converted(texts.str.replace(",", "", regex=False))
-    found = None
-    if not texts.str.contains(".", regex=False).any():
-        found = _converted(texts.str.replace(",", ".", regex=False))
-    if found is None and all(map(_COMMA.fullmatch, texts)):
-        found = _converted(texts.map(lambda text: text.translate(_GROUPS).replace(",", ".")))
-    if found is None and is_thousands:
-        found = _converted(texts.str.replace(",", "", regex=False))
-    return found
-
-
-def _converted(texts: Series[Any]) -> Series[Any] | None:
+    Whole numbers become text without a decimal point, dates at midnight without a time.
+    """
     import pandas as pd
 
-    numbers = pd.to_numeric(texts, errors="coerce")
-    return None if numbers.isna().any() else numbers
+    kinds = set(map(type, cells)) - {type(None)}
+    if not as_text and kinds and kinds <= {int, float}:
+        return _numbers(cells, kinds)
+    if not as_text and kinds and kinds <= {dt.date, dt.datetime}:
+        return pd.Series(pd.to_datetime(pd.Series(cells, dtype=object), errors="coerce"))
+    if not kinds:
+        return pd.Series(np.full(len(cells), np.nan))
+    texts = [it if it is None or type(it) is str else spell(it) for it in cells]
+    return settle(pd.Series(texts, dtype=text_dtype()), as_text=as_text)
+
+
+def _numbers(cells: list[Any], kinds: set[type]) -> Series[Any]:
+    """Return numbers: whole if all are and none is missing, text if they would not be exact."""
+    import pandas as pd
+
+    values = pd.Series(cells, dtype=object)
+    if any(type(it) is int and abs(it) >= _EXACT for it in cells):
+        if kinds != {int} or None in cells or not all(-(2**63) <= it < 2**63 for it in cells):
+            return values.map(spell, na_action="ignore").astype(text_dtype())
+        return values.astype("int64")
+    numbers = values.astype("float64")
+    is_whole = bool((numbers % 1 == 0).all()) and bool((numbers.abs() < _EXACT).all())
+    return numbers.astype("int64") if is_whole else numbers
+
+
+def text_dtype() -> Any:
+    """Return the type that pandas gives to text, which depends on its version."""
+    import pandas as pd
+
+    return pd.Series(["text"]).dtype
+
+
+def spell(value: Any) -> str:
+    """Return a cell as text."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e16:
+        return str(int(value))
+    if isinstance(value, dt.datetime):
+        return str(value.date() if value.time() == dt.time() else value)
+    if isinstance(value, bytes):
+        return value.decode(errors="backslashreplace")
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False, default=spell)
+    return str(value)
