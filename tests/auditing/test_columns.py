@@ -2,6 +2,8 @@ import pytest
 
 pytest.importorskip("pandas", reason="tables are an extra")
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 
@@ -14,7 +16,8 @@ from sorr.auditing.columns import (
 )
 
 RNG = np.random.default_rng(0)
-NAMES = [f"{first} {last}" for first in ("Ada", "Ben", "Cleo", "Dan") for last in "ABCDEFGHIJKLMN"]
+FIRST = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hal", "Ida", "Jo", "Kim", "Lou")
+NAMES = [f"{FIRST[i % 12]} {a}{b}" for i, (a, b) in enumerate(product("BCDFG", FIRST))]
 
 
 def column(values, name="x"):
@@ -53,6 +56,7 @@ def column(values, name="x"):
         ),
         ([f'{{"a": {i}}}' for i in range(40)], "x", "text", "texts (40 different)"),
         (NAMES, "x", "id", "identifiers: no value repeats"),
+        ([f"Mr{'s' * (i % 2)}. {it}" for i, it in enumerate(NAMES)], "x", "text", "names (60)"),
         ([f"INV-{i:05d}" for i in range(30)], "x", "id", "identifiers: no value repeats"),
         ([f"{i * 7919:032x}" for i in range(60)] * 2, "x", "id", "hashes"),
         (list(range(100)), "x", "id", "running numbers"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -46,7 +47,9 @@ _FEWEST_IDS = 10  # rows, below which values may differ by chance
 _MAX_NAME = 50  # letters, and words below, of a typical identifier; longer ones are texts
 _MAX_WORDS = 6
 _MAX_KEYS = 40  # different numbers of a column called "id" that are still categories
+_SHARED_WORD = 0.1  # of the texts that have it, or have it not, so that a word tells them apart
 _YEARS = (1500, 2100)
+_WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,8 @@ class Column:
         A value as it is written, and as it was read if that differs.
     format : mapping of str to str
         How numbers or dates are written.
+    names_rows : bool
+        Whether its values tell rows apart.
     """
 
     name: str
@@ -76,6 +81,7 @@ class Column:
     missing: int
     example: str
     format: Mapping[str, str] = field(default_factory=dict, repr=False)
+    names_rows: bool = False
 
     @property
     def is_learned_from(self) -> bool:
@@ -120,7 +126,7 @@ def read_column(
     column = without_blanks(column)
     name, n_missing = str(column.name), int(column.isna().sum())
     values = _Values(column.dropna())
-    first = quote_bare(as_text(values.series.iloc[0])) if len(values) else ""
+    first = quote_bare(as_text(values.first)) if len(values) else ""
     if kind == "unused":
         return Column(name, "unused", "not read", "not used, as asked", n_missing, first)
     if not len(values):
@@ -177,7 +183,10 @@ class _Reading(NamedTuple):
         elif missing and self.kind == "category":
             treatment += "; missing is one of them"
         example = self.example or first
-        return Column(name, self.kind, self.text, treatment, missing, example, self.format)
+        names_rows = not n_missing and treatment.startswith(_NAMES_ROWS)
+        return Column(
+            name, self.kind, self.text, treatment, missing, example, self.format, names_rows
+        )
 
 
 def parse_column(column: Series[Any], kind: Kind, format: Mapping[str, str]) -> npt.NDArray[Any]:  # noqa: A002
@@ -216,6 +225,14 @@ class _Values:
         """The values as numbers, if that is their type."""
         return plain_numbers(self.series)
 
+    @property
+    def first(self) -> Any:
+        """The first value that says something."""
+        if self.kind == "text":
+            said = self.counted.without_marks().texts
+            return said[0] if said else self.counted.texts[0]
+        return self.series.iloc[0]
+
     @cached_property
     def are_prose(self) -> bool:
         """Whether they are sentences, lists or JSON, and no names."""
@@ -223,6 +240,15 @@ class _Values:
         letters, words = [len(text) for text in glance], [len(text.split()) for text in glance]
         is_long = np.median(letters) > _MAX_NAME or np.median(words) > _MAX_WORDS
         return bool(is_long or all(text.startswith(("[", "{")) for text in glance))
+
+    @cached_property
+    def share_words(self) -> bool:
+        """Whether a word is in many of the texts, and not in all: then it says something."""
+        glance = self.counted.sample().texts
+        words = Counter(word for text in glance for word in {*_WORD.findall(text.lower())})
+        low, high = _SHARED_WORD * len(glance), (1 - _SHARED_WORD) * len(glance)
+        low = max(low, _FEWEST_IDS)
+        return any(low <= count <= high for count in words.values())
 
     @property
     def n_different(self) -> int:
@@ -297,7 +323,7 @@ def _read_dates(values: _Values, written: str = "") -> _Reading | None:
     read = float(counted.counts[~np.isnat(parsed)].sum())
     if read < READABLE * counted.counts.sum():
         return None
-    reading = " or ".join(map(format_in_words, formats))
+    reading = " or ".join(format_in_words(it, counted.texts[0]) for it in formats)
     is_time = not any("%Y" in it or "%y" in it or it == "ISO8601" for it in formats)
     reading = f"times of day ({reading})" if is_time else f"dates ({reading})"
     if not written and is_ambiguous(counted, formats):
@@ -331,11 +357,17 @@ def _read_compact_dates(numbers: FloatArray) -> _Reading | None:
 _TOKENS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _ID_WORDS = frozenset(
     {
-        *("id", "ids", "uuid", "guid", "uid", "key", "pk", "nr", "no", "index", "idx", "rowname"),
-        *("rownames", "rowid", "rownum", "serial", "ssn", "isbn", "ean", "barcode"),
+        *("id", "ids", "uuid", "guid", "uid", "pk", "nr", "rowname", "rownames", "rowid"),
+        *("rownum", "serial", "ssn", "isbn", "ean", "barcode"),
     }
 )
+_ID_ALONE = frozenset({"key", "no", "index", "idx", "record", "case", "obs", "row"})
 _ID_FIRST = frozenset({"id", "uuid", "guid"})
+_ID_ENDING = re.compile(
+    r"(?:study|patient|user|customer|client|order|product|person|subject|case|item|student|employee"
+    r"|account|member|school|household|visit|event|session|device|row|record|invoice)(?:id|no|num)"
+    r"|.+nr"
+)
 _TIME_WORDS = frozenset(
     {
         *("age", "year", "month", "week", "day", "days", "hour", "minute", "second", "time", "t"),
@@ -345,7 +377,8 @@ _TIME_WORDS = frozenset(
 _EXPECTED_REPEATS = 5.0  # of numbers that differ by chance, of which none is seen: one in 150
 _HASH = re.compile(r"\{?[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\}?|[0-9a-fA-F]{16,128}", re.I)
 RUNNING = "running numbers"
-_TREAT_ID = "names the rows; not learned from"
+_NAMES_ROWS = "names the rows"
+_TREAT_ID = f"{_NAMES_ROWS}; not learned from"
 
 
 def _read_ids(
@@ -363,7 +396,7 @@ def _read_ids(
         return _Reading("id", "hashes", _TREAT_ID)
     if values.n_different < _UNIQUE * len(values):
         return None
-    if values.are_prose:
+    if values.are_prose or values.share_words:
         return None
     return _Reading("id", "identifiers: no value repeats", _TREAT_ID)
 
@@ -377,9 +410,7 @@ def _read_number_ids(numbers: FloatArray, name: str, n_rows: int) -> _Reading | 
     if not np.isfinite(numbers).all() or (numbers % 1 != 0).any():
         return None
     words = [token.lower() for token in _TOKENS.findall(name)]
-    is_named = bool(words) and (
-        words[-1] in _ID_WORDS or words[0] in _ID_FIRST or words[-1].endswith("nr")
-    )
+    is_named = _is_called_an_identifier(words)
     n, n_different = len(numbers), len(np.unique(numbers))
     if n_different < _UNIQUE * n:
         if not is_named:
@@ -398,10 +429,23 @@ def _read_number_ids(numbers: FloatArray, name: str, n_rows: int) -> _Reading | 
     return _Reading("id", "identifiers: no value repeats", _TREAT_ID) if is_named else None
 
 
+def _is_called_an_identifier(words: list[str]) -> bool:
+    if not words:
+        return False
+    is_alone = len(words) == 1 and words[0] in _ID_ALONE
+    return (
+        is_alone
+        or words[-1] in _ID_WORDS
+        or words[0] in _ID_FIRST
+        or _ID_ENDING.fullmatch(words[-1]) is not None
+    )
+
+
 def _read_categories(values: _Values, *, is_asked: bool = False) -> _Reading | None:
     """Read texts that repeat: most rows have one of the values that get a column of their own."""
     counts, n = np.sort(values.counted.counts)[::-1], len(values)
-    hardly_repeat = len(counts) > max(n / 2, 1 if values.are_prose else _FEWEST_TEXTS)
+    few = 1 if values.are_prose or values.share_words else _FEWEST_TEXTS
+    hardly_repeat = len(counts) > max(n / 2, few)
     if not is_asked and (hardly_repeat or counts[:MOST_CATEGORIES].sum() < _COVERED * n):
         return None
     if len(counts) > MOST_CATEGORIES:
@@ -413,5 +457,7 @@ def _read_categories(values: _Values, *, is_asked: bool = False) -> _Reading | N
 
 
 def _read_texts(values: _Values) -> _Reading:
-    reading = f"texts ({values.n_different:,} different)"
-    return _Reading("text", reading, "as numbers that compare groups of letters")
+    treatment = "as numbers that compare groups of letters"
+    if values.n_different >= _UNIQUE * len(values) and not values.are_prose:
+        return _Reading("text", f"names ({values.n_different:,})", f"{_NAMES_ROWS}; {treatment}")
+    return _Reading("text", f"texts ({values.n_different:,} different)", treatment)

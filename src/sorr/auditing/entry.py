@@ -139,7 +139,7 @@ def audit(
         How many rows to drop, for a linear model: a share of each class, or a number of all rows.
         "auto" drops the rows that are flagged.
     task : {"auto", "classification", "regression"}, default="auto"
-        What to learn. Texts are classes, and so are up to 20 different whole numbers.
+        What to learn. Texts are classes, and so are up to 20 whole numbers that repeat.
     id_column : str, optional
         The column that names rows. It is not learned from. The default is the first column that
         only tells rows apart.

@@ -45,6 +45,7 @@ _CHANCE = 0.1  # pairs that close which chance may bring into a whole table
 _MIN_FAR_ROWS = 30  # rows, from which a tail of distances can be seen
 _BODY, _TAIL = 0.5, 0.9  # quantiles where the fall of distances is measured; outliers are beyond
 _FAR_CHANCE = 0.02  # rows beyond the expected fall, in a whole table
+_VERY_FAR = 10  # times the usual distance: no heavy tail, but perhaps a slip
 _LEAST_FAR = 3.0  # spreads from its nearest rows; the rim of a cloud of few columns is closer
 _MOST_FAR = 0.05  # of the rows; more are a group of their own, and no outliers
 _DRIFT_P_VALUE = 0.01  # that any share changes by chance
@@ -289,7 +290,7 @@ class FarRows:
         reach = " to ".join(dict.fromkeys([_times(times[-1]), _times(times[0])]))
         yield Finding(
             "Rows far from all others",
-            "warning",
+            "warning" if times[0] >= _VERY_FAR else "note",
             f"{_rows_are(len(far))} far from all others: {reach} times the usual distance to their "
             f"nearest rows, most by {listed(columns)}.",
             "Look for slips of the decimal point, wrong units and codes for missing values such as "

@@ -30,9 +30,12 @@ _TREES = 50  # of that model: enough for each row to be held out by several
 _ALMOST = (
     0.2  # of the errors of a constant: a leak stays one if a tenth of balanced labels is wrong
 )
+_MOST_WRONG = 0.1  # of all rows, however many classes there are
 _TIMES = 3  # as many rows that the others get wrong: less may be a column that is just good
 _SAME = 0.03  # of the errors of a constant: two columns that differ in fewer say the same
 _EXCEPTIONS = 0.005  # of the rows of a recoding; wrong labels are rarely fewer
+_ROWS_OF_A_VALUE = 20  # on average, in a recoding; entities have fewer
+_RUNS_OF_A_CLASS = 2  # intervals of a recoding that is a number
 _NEAR = 0.05  # of all rows, between a number and what a column says of it
 _FEW = 0.1  # of all rows: more contradictions are not worth a list
 _MIN_ROWS = 5  # outside of the largest class; with fewer, agreement is no evidence
@@ -91,7 +94,7 @@ def find_leaks(frame: DataFrame, y: npt.NDArray[Any], task: str, *, seed: int = 
     sampled, told = frame.iloc[rows], {}
     for name in frame.columns:
         found = _ask(sampled[name], part, rng)
-        if found.wrong.sum() <= _ALMOST * part.constant_wrong:
+        if found.wrong.sum() <= min(_ALMOST * part.constant_wrong, _MOST_WRONG * len(part)):
             told[name] = found
     left, leaks, is_easy = list(frame.columns), list[Leak](), False
     while told := {
@@ -203,6 +206,7 @@ class _Classes:
             self.is_wrong(says),
             counts[own] < most[codes],
             is_one_to_one=len(label) == len(np.unique(label)) == self.n_classes,
+            is_simple=len(codes) >= _ROWS_OF_A_VALUE * len(label),
         )
 
     def by_order(self, order: IntArray, gaps: FloatArray) -> _Told:
@@ -224,7 +228,9 @@ class _Classes:
         )
         says, contradicts = np.empty_like(said), np.empty(len(said), dtype=bool)
         says[order], contradicts[order] = said, is_alone
-        return _Told(says, self.is_wrong(says), contradicts)
+        n_runs = 1 + int((said[1:] != said[:-1]).sum())
+        is_simple = n_runs <= _RUNS_OF_A_CLASS * self.n_classes
+        return _Told(says, self.is_wrong(says), contradicts, is_simple=is_simple)
 
     def by_forest(self, X: FloatArray, seed: int) -> npt.NDArray[Any]:
         from sklearn.ensemble import RandomForestClassifier
@@ -291,7 +297,8 @@ class _Numbers:
         with np.errstate(invalid="ignore"):
             says = np.where(rest > 0, (sums[codes] - self.y) / rest, self.constant)
         is_wrong = self.is_wrong(says)
-        return _Told(says, is_wrong, is_wrong & (rest > 1))
+        is_simple = len(codes) >= _ROWS_OF_A_VALUE * len(counts)
+        return _Told(says, is_wrong, is_wrong & (rest > 1), is_simple=is_simple)
 
     def by_order(self, order: IntArray, gaps: FloatArray) -> _Told:
         """Return the median of the four neighbours: one wrong number does not change it much."""
@@ -351,6 +358,10 @@ class _Told(NamedTuple):
     """Rows of which the column clearly says something else. Rows beside a border are not."""
     is_one_to_one: bool = False
     """Whether it has one value for each class, with next to no exceptions."""
+    is_simple: bool = True
+    """Whether it has few values, or each class is one or two of its intervals. Otherwise it may
+    tell entities apart, all rows of which have one label.
+    """
     is_recoding: bool = False
 
 
@@ -381,10 +392,12 @@ def _ask(column: Series[Any], target: _Classes | _Numbers, rng: np.random.Genera
         is_there = ~np.isnan(ordered[1:])
         gaps[is_there] = np.diff(ordered)[is_there]
         by_order = target.by_order(order, gaps)
-        if by_order.wrong.sum() < told.wrong.sum():
+        more = target.n_borders if by_order.is_simple and not told.is_simple else -1
+        if by_order.wrong.sum() <= told.wrong.sum() + more:
             told = by_order
     exact = told.contradicts.sum() <= _EXCEPTIONS * n
-    is_recoding = exact and told.wrong.sum() <= _EXCEPTIONS * n + target.n_borders
+    is_simple = told.is_simple or told.is_one_to_one
+    is_recoding = exact and is_simple and told.wrong.sum() <= _EXCEPTIONS * n + target.n_borders
     return told._replace(
         is_one_to_one=bool(exact and told.is_one_to_one), is_recoding=bool(is_recoding)
     )

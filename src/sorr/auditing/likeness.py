@@ -69,17 +69,25 @@ class Agreement:
         codes, _ = pd.factorize(key)
         return codes, np.bincount(codes)[codes]
 
+    def _independent(self, columns: list[int]) -> npt.NDArray[np.float64]:
+        """Return how many rows equal each by chance, if columns have nothing to do with others."""
+        shares = np.zeros(self.n)
+        for column in columns:
+            shares += np.log(self.counts[column] / self.n)
+        return np.asarray(self.n * np.exp(shares))
+
     def judge(self, *without: int, tries: int) -> Groups:
         """Return groups of rows that agree, and which are copies.
 
         If one more column is left out, some more rows agree. They differ in that column, and so
         agree in the others by chance; a share of such rows agrees in that column too, by chance
-        again: as many as its value is common. Rows of which chance hardly brings one copy are
-        judged together.
+        again: as many as its value is common. Nor are copies fewer than if columns had nothing to
+        do with each other. Rows of which chance hardly brings one copy are judged together.
         """
         group, size = self.group(*without)
-        expected, is_rare = np.zeros(self.n), np.ones(self.n, dtype=bool)
         columns = [column for column in range(len(self.hashes)) if column not in without]
+        expected = self._independent(columns)
+        is_rare = expected <= 1 / _TIMES
         for column in columns[:: -(-len(columns) // tries)]:
             if not (is_rare & (size > 1)).any():
                 break

@@ -222,6 +222,12 @@ def labelled_rows(table: Table, roles: Roles, task: str = "auto", seed: int = 0)
     columns = _read(table, roles, [name for name in names if name != roles.target])
     features = _parsed(frame, columns)
     judged = np.flatnonzero(target.is_judged)
+    is_empty = features.iloc[judged].isna().all()
+    columns = tuple(
+        it.leave_out("no row with a label has a value") if is_empty.get(it.name, False) else it
+        for it in columns
+    )
+    features = features.loc[:, ~is_empty]
     leaks = find_leaks(features.iloc[judged], target.y[judged], target.task, seed=seed)
     columns = _without_recodings(columns, leaks, roles)
     features = features[[column.name for column in columns if column.is_learned_from]]
@@ -333,7 +339,7 @@ def _ids(
     """Return what names the rows: the column that was asked for, or the first that does so."""
     if roles.id_column is not None:
         return np.asarray(frame[roles.id_column], dtype=object)
-    found = [column.name for column in columns if column.kind == "id"]
+    found = [column.name for column in columns if column.names_rows]
     found.sort(key=lambda name: kind_of_values(frame[name].dropna()) == "number")
     return np.asarray(frame[found[0]], dtype=object) if found else None
 

@@ -23,6 +23,7 @@ Task = Literal["classification", "regression"]
 
 _MIN_ROWS = 10  # with a label, that a model needs
 _MOST_WHOLE_NUMBERS = 20  # different ones that are taken for classes
+_REPEATED = 3  # rows for each of them on average
 _FEWEST_OF_A_CLASS = 5  # rows, so that a model which has not seen some of them knows others
 _MOST_CLASSES = 100  # that are judged, the most frequent ones
 _NO_LABEL = frozenset(
@@ -116,10 +117,9 @@ def task_of(
         values = parse_column(column, "number", {})
     numbers = _as_days(values)
     different = np.unique(numbers[np.isfinite(numbers)])
-    are_classes = len(different) <= 2 or (
-        len(different) <= _MOST_WHOLE_NUMBERS and bool(np.all(different % 1 == 0))
-    )
-    if is_auto and (are_classes or (kind == "text" and len(different) <= _MOST_WHOLE_NUMBERS)):
+    are_few = len(different) <= min(_MOST_WHOLE_NUMBERS, np.isfinite(numbers).sum() / _REPEATED)
+    are_whole = bool(np.all(different % 1 == 0)) or kind == "text"
+    if is_auto and (len(different) <= 2 or (are_few and are_whole)):
         return "classification", None
     return "regression", numbers
 

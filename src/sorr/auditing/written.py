@@ -107,15 +107,16 @@ _CODES = (
 _MONEY = rf"[A-Z]{{0,2}}[$€£¥₹₽₩₺₫₴₦₱฿¢]|(?:{_CODES})(?![A-Za-z])"
 _IS_MONEY = re.compile(_MONEY)
 _COSTUME = re.compile(
-    rf"""(?P<open>\()? \s*
+    rf"""=? (?P<open>\()? \s*
     (?P<bound><=|>=|[<>≤≥~≈])? \s*
     (?P<sign>[-+\u2212\u2013])? \s*
     (?P<prefix>{_MONEY})? \s* (?P<open_inside>\()? \s*
     (?P<sign_inside>[-+\u2212\u2013])? \s*
     (?P<digits>[\d.,](?:[\d.,'\u2019]|[ \u00a0\u202f\u2009](?=\d))*)
     (?P<power>[eE][-+]?\d{{1,3}})? \s*
-    (?P<unit>(?:[%‰°$€£¥₹₽]|[^\W\d_])[^\d\s()]{{0,11}}[\d]?(?:\s[^\W\d_]{{1,8}})?)? \s*
-    (?P<behind>[-+])? \s* (?P<close>\))?""",
+    (?:(?:±|\+/-)\s*[\d.,]+)? \s*
+    (?P<unit>(?:[%‰°$€£¥₹₽]|/?[^\W\d_])[^\d\s()]{{0,11}}[\d]?(?:\s[^\W\d_]{{1,8}})?)? \s*
+    (?P<behind>[-+]|[*†‡]+)? \s* (?P<close>\))?""",
     re.VERBOSE,
 )
 _DIGITS = {
@@ -129,6 +130,7 @@ _NOT_DIGITS = re.compile(r"[^\d]")
 _SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "Mio": 1e6, "mn": 1e6, "B": 1e9, "bn": 1e9}
 _SCALED = "thousands, millions or billions"
 _NO_THOUSANDS = re.compile(r",(?!\d{3}(?!\d))")
+_CODES_AMONG = 0.01  # of the numbers: more texts with digits that are no numbers mean codes
 _MOST_DIGITS = 15  # that a number of float64 keeps
 
 
@@ -157,7 +159,9 @@ def _number(text: str, point: str) -> _Number | None:
     if len(whole) > _MOST_DIGITS and whole.isdigit():
         return None  # a code: numbers of so many digits are not exact
     value = float(f"{_NOT_DIGITS.sub('', whole) or 0}.{part or 0}{found['power'] or ''}")
-    minus = [it for it in found.group("sign", "sign_inside", "behind") if it and it != "+"]
+    minus = [
+        it for it in found.group("sign", "sign_inside", "behind") if it and it in "-\u2212\u2013"
+    ]
     if (len(minus) + is_open) % 2:
         value = -value
     unit = (found["unit"] or "").rstrip(".")
@@ -195,11 +199,13 @@ def as_numbers(counted: Counted, point: str, unit: str | None) -> Numbers:
             values[i] = it.value * _SCALES.get(it.unit, 1.0)
         elif it.unit in ("", unit):
             values[i] = it.value
-        if dressed is None and not _is_plain(counted.texts[i]):
+        if dressed is None and values[i] == values[i] and not _is_plain(counted.texts[i]):
             dressed = counted.texts[i]
     bounds = np.array([it is not None and it.is_bound for it in found], dtype=bool)
     if counted.counts[bounds].sum() > 0.5 * counted.counts.sum():
-        values[bounds] = np.nan  # <60 and >60 are categories
+        values[bounds], dressed = np.nan, None  # <60 and >60 are categories
+    if len(found) and all(text.endswith("-") for text in counted.texts):
+        values[:], dressed = np.nan, None  # 1935- begins a period
     money = dict.fromkeys(it.prefix for it in found if it is not None and it.prefix)
     return Numbers(values, point, unit, tuple(money), dressed)
 
@@ -241,7 +247,11 @@ def find_numbers(counted: Counted, separator: str | None) -> Numbers | None:
             best, most = found, read
         if most == written.counts.sum():
             break
-    return best if most >= READABLE * written.counts.sum() else None
+    if best is None or most < READABLE * written.counts.sum():
+        return None
+    unread = np.isnan(best.values)
+    are_codes = unread & np.array([any(map(str.isdigit, text)) for text in written.texts])
+    return None if written.counts[are_codes].sum() > _CODES_AMONG * most else best
 
 
 def _has_decimal_commas(texts: Sequence[str]) -> bool:
@@ -307,6 +317,7 @@ _SWAPPED = {"%d": "%m", "%m": "%d"}
 _WORDS = {"Y": "year", "m": "month", "d": "day", "H": "hour", "M": "minute", "S": "second"}
 _WORDS |= {"y": "year", "b": "month", "B": "month", "I": "hour", "p": "AM/PM", "z": "zone"}
 _WORDS |= {"A": "weekday", "a": "weekday"}
+_ZONE = re.compile(r"\s*(?:UTC|GMT)$")
 _MOST_FORMATS = 3  # of one column
 BETWEEN_FORMATS = "|"
 
@@ -336,7 +347,7 @@ def find_date_formats(counted: Counted) -> list[str]:
 
 def _candidates(texts: Sequence[str]) -> list[str]:
     """Return the formats that the first text may have: days, and how its time is written."""
-    text = texts[0]
+    text = _ZONE.sub("", texts[0])
     found = _TIME.search(text)
     if found is None:
         return ["ISO8601", *_DAYS] if text[:4].isdigit() else list(_DAYS)
@@ -389,7 +400,7 @@ def as_dates(texts: Sequence[str], formats: Iterable[str]) -> npt.NDArray[np.dat
     found = np.full(len(texts), np.datetime64("NaT"), dtype="datetime64[s]")
     rest = np.arange(len(texts))
     for written in formats:
-        some = [texts[i] for i in rest.tolist()]
+        some = [_ZONE.sub("", texts[i]) for i in rest.tolist()]
         dates = pd.to_datetime(
             pd.Series(some, dtype=object), format=written, errors="coerce", utc=True
         )
@@ -426,10 +437,10 @@ def parse_dates(column: Series[Any], written: Mapping[str, str]) -> npt.NDArray[
     return np.asarray(np.append(parsed, np.datetime64("NaT"))[codes])
 
 
-def format_in_words(written: str) -> str:
+def format_in_words(written: str, example: str = "") -> str:
     """Return a format as people say it, such as day/month/year."""
     if written == "ISO8601":
-        return "year-month-day"
+        return "year-month-day hour:minute" if _TIME.search(example) else "year-month-day"
     return re.sub(
         r"\.?%f|%([A-Za-z])", lambda found: _WORDS.get(found[1] or "", ""), written
     ).strip()

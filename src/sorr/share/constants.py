@@ -93,9 +93,11 @@ CLEAR is also what a forest needs: on 12 clean draws of such a table its evidenc
 wrong labels it was 90 or more. STRONG is what a forest needs to stand by itself: no clean table
 that we know of reached 4."""
 
-MOST_ROWS_ALONE = 10_000
+MOST_ROWS_ALONE = 4_000
 """Rows up to which strong evidence of a forest stands by itself. Of 200,000 rows of overlapping
-classes, a forest alone misfits by 22 nats and more; boosting and a stack with a line do not."""
+classes, a forest alone misfits by 22 nats and more; boosting and a stack with a line do not. Of the
+grades of 10,000 loans, which are right, a forest with a line misfits by 44 nats, of 5,000 by 10 and
+of 2,500 not at all; boosting does not."""
 
 RARE = 0.05
 """The share of a class below which it is called rare, and half its part if there are many classes.
@@ -148,6 +150,15 @@ STEPS_OF_LINE = 100
 
 ROUNDS_OF_BOOSTING, LEAVES_OF_BOOSTING = 60, 15
 """Of boosting, small so that a second opinion is cheap."""
+
+RIDGE_OF_BOOSTING = 2.0
+"""On the values of leaves. Without it, those of rare classes grow beyond all bounds: of the grades
+of 5,000 loans, held-out log loss is 2.5 instead of 0.6, and 306 right ones are flagged instead of
+none; in a rare class of 20,000 rows, evidence on clean labels is 6 to 26 nats instead of -3 to -6,
+in 6 draws. With 15 % of that class wrong it is 0 to 10 nats with 2, -1 to 4 with 1, 5 to 16 with 5.
+On the design tables, average precision moves by less than 1 point from 0 to 5, and evidence falls
+where it is small (banana with 15 % wrong: 3.5 with 0, 2.3 with 2, 0 with 5)."""
+
 
 STACK_PULL, SMALLEST_IN_STACK = 2e-3, 1e-4
 """The ridge of a stack towards the mean of its members, in all; and the least probability of a

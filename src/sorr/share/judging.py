@@ -142,6 +142,7 @@ def as_log(probabilities: FloatArray) -> FloatArray:
     lowest = SMALLEST
     if (probabilities <= 0).any():
         lowest = min(0.5 * float(probabilities[probabilities > 0].min()), LARGEST_FILL)
+        lowest = max(lowest, SMALLEST)  # half of the smallest number there is would be zero
     p = np.maximum(probabilities, lowest)
     return np.asarray(np.log(p / p.sum(axis=1, keepdims=True)))
 

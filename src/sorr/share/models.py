@@ -27,6 +27,7 @@ from sorr._typing import FloatArray, IntArray
 from sorr.share.constants import (
     LEAF,
     LEAVES_OF_BOOSTING,
+    RIDGE_OF_BOOSTING,
     ROUNDS_OF_BOOSTING,
     SMALLEST_IN_STACK,
     STACK_PULL,
@@ -91,6 +92,7 @@ def make_single(
     return kind(
         max_iter=ROUNDS_OF_BOOSTING,
         max_leaf_nodes=LEAVES_OF_BOOSTING,
+        l2_regularization=RIDGE_OF_BOOSTING,
         early_stopping=False,
         random_state=seed,
     )

@@ -259,10 +259,10 @@ def judge_rows(
 
     The forest needs evidence of ten to one, and a model of another kind has to share it from even
     odds on: the model that is given, or boosting. Strong evidence of a forest stands by itself up
-    to 10,000 rows; among more, its misfit is strong evidence too. In rare classes boosting sees
-    wrong labels where there are none, and it takes no wide sparse rows: there, a forest needs clear
-    evidence instead, and so does a model beside which there can be no forest. Clean labels pay
-    little: the second model is fitted only if the first one sees evidence.
+    to 4,000 rows; among more, its misfit is strong evidence too. Boosting takes no wide sparse
+    rows: there, a forest needs clear evidence instead, and so does a model beside which there can
+    be no forest. Clean labels pay little: the second model is fitted only if the first one sees
+    evidence.
     """
 
     def judged_by(model: Any, rows: LabelledRows = rows) -> Judged:
@@ -278,8 +278,7 @@ def judge_rows(
 
     def judged_by_forest(model: Any, rows: LabelledRows = rows) -> Judged:
         judged = judged_by(model, rows)
-        is_rare = judged.judgement.rare_class is not None
-        if judged.judgement.can_judge and (is_rare or rows.is_too_wide_for_boosting):
+        if judged.judgement.can_judge and rows.is_too_wide_for_boosting:
             return judged._replace(judgement=judged.judgement.ask_for_clear())
         return judged
 
