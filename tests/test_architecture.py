@@ -55,7 +55,8 @@ ROOMS = {
     "auditing": _room(
         MODELS,
         "numpy scipy sklearn joblib",
-        "sorr.dask torch dask pandas jinja2 skops pyarrow",
+        "sorr.dask torch dask pandas jinja2 skops pyarrow python_calamine charset_normalizer "
+        "zstandard",
     ),
     "cli": _room("experiments auditing estimators datasets", "typer rich"),
     "__main__": _room("cli"),

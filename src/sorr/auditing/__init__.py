@@ -21,6 +21,7 @@ _FILES = {
     "fit_table": "fit",
     "format_probability": "table",
     "load_model": "storage",
+    "new_categories": "preparation",
     "read_table": "table",
     "quote": "table",
 }

@@ -268,7 +268,9 @@ class _Rare(NamedTuple):
         """Return rows and labels with these behind them."""
         if not len(self.y):
             return X, y
-        more = self.prepare.transform(self.frame)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Found unknown categories")  # count as rare ones
+            more = self.prepare.transform(self.frame)
         stack = sparse.vstack if sparse.issparse(X) else np.vstack
         return stack([X, more]), np.concatenate([y, self.y])
 

@@ -20,7 +20,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sorr._typing import FloatArray
 from sorr.auditing.columns import MOST_CATEGORIES, Column, Kind, parse_column, read_columns
 from sorr.auditing.table import TableError, quote
-from sorr.auditing.written import MISSING_MARKS, READABLE, as_texts
+from sorr.auditing.written import (
+    BETWEEN_FORMATS,
+    MISSING_MARKS,
+    READABLE,
+    as_texts,
+    format_in_words,
+)
 from sorr.share import centre_and_spread
 
 if TYPE_CHECKING:
@@ -116,7 +122,7 @@ class RawColumns(TransformerMixin, BaseEstimator):
         if len(wrong) > (1 - READABLE) * given.sum():
             raise TableError(
                 f"column {quote(name)} holds {quote(wrong[0])}, which is not a {kind}; needed "
-                f"{_NEEDED[kind]}, written as in the rows that the model learned from"
+                f"{_NEEDED[kind]}{self._manner(name)}, as in the rows that the model learned from"
             )
         if wrong:
             warnings.warn(
@@ -125,6 +131,13 @@ class RawColumns(TransformerMixin, BaseEstimator):
                 stacklevel=3,
             )
         return values
+
+    def _manner(self, name: str) -> str:
+        """Return how the numbers or dates of a column are written, as far as that is special."""
+        written = self.formats_[name]
+        if formats := written.get("dates"):
+            return f" ({' or '.join(map(format_in_words, formats.split(BETWEEN_FORMATS)))})"
+        return f" in {written['unit']}" if written.get("unit") else ""
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Return the names of the columns.

@@ -30,7 +30,7 @@ from sorr.auditing.suspects import (
     suggestions,
     unevenness,
 )
-from sorr.auditing.variations import Variations
+from sorr.auditing.variations import Variations, ignore_warnings
 from sorr.share import Tier
 
 if TYPE_CHECKING:
@@ -109,9 +109,10 @@ class AuditReport:
         nothing = np.full(len(rows), None, dtype=object)
         suggested, probability = nothing, np.full(len(rows), np.nan)
         if len(rows):
-            suggested = self.model.predict(rows.frame)
-            if self.fitted.classes:
-                probability = self.model.predict_proba(rows.frame).max(axis=1)
+            with ignore_warnings():  # categories that only these rows have count as rare
+                suggested = self.model.predict(rows.frame)
+                if self.fitted.classes:
+                    probability = self.model.predict_proba(rows.frame).max(axis=1)
         return pd.DataFrame(
             {
                 "row": rows.numbers,

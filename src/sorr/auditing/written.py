@@ -432,8 +432,8 @@ def parse_dates(column: Series[Any], written: Mapping[str, str]) -> npt.NDArray[
         return np.asarray(dates.to_numpy().astype("datetime64[s]"))
     texts = pd.Series(as_texts(column), dtype=object).str.strip()
     codes, different = pd.factorize(texts)
-    formats = written.get("dates", "ISO8601").split(BETWEEN_FORMATS)
-    parsed = as_dates(list(different), formats)
+    formats = written.get("dates", "").split(BETWEEN_FORMATS)
+    parsed = as_dates(list(different), dict.fromkeys([*filter(None, formats), "ISO8601"]))
     return np.asarray(np.append(parsed, np.datetime64("NaT"))[codes])
 
 

@@ -87,6 +87,7 @@ _ENDINGS = (
 _MAX_ROWS = 10
 _MAX_STRATA = 4  # classes or groups of a table
 _MAX_NOTES = 3
+_MAX_FINDINGS = 4
 _MAX_CELL_WIDTH = 18
 _MAX_CHOICE_LENGTH = 420  # of the verdict: its claim, and how many rows are worth a look
 _MIN_REASON_WIDTH = 20
@@ -145,9 +146,11 @@ def audit(
 ) -> None:
     """Find the labels of a table that look wrong, and fit a model without them.
 
+    Columns are read as they are: amounts, percentages, dates and texts; identifiers are set aside.
     The folder then holds a report to read, the suspect rows with a reason for each, and the model
-    for sorr predict. Suspects may be a minority, not mistakes: look at them. Without evidence of
-    wrong labels nothing is dropped.
+    for sorr predict. The report also says how each column was read, and what else is wrong with the
+    table. Suspects may be a minority, not mistakes: look at them. Without evidence of wrong labels
+    nothing is dropped.
     """
     columns = {
         "id_column": id_column,
@@ -250,11 +253,24 @@ def print_summary(report: AuditReport, console: Console) -> None:
         console.print(_suspects_table(report, console.width))
     for text in summary["warnings"]:
         _print(console, f"Warning: {text}", "bold yellow")
+    _print_findings(summary["findings"], console)
     notes = summary["notes"]
     for text in notes[:_MAX_NOTES]:
         _print(console, f"Note: {text}", "dim")
     if len(notes) > _MAX_NOTES:
         _print(console, f"The report has {len(notes) - _MAX_NOTES} more notes.", "dim")
+
+
+def _print_findings(findings: list[dict[str, Any]], console: Console) -> None:
+    """Print what else was found, as far as it needs a look, and how much more there is."""
+    shown = [it for it in findings if it["severity"] != "note"][:_MAX_FINDINGS]
+    for finding in shown:
+        style = "bold red" if finding["severity"] == "problem" else "yellow"
+        title = f"{finding['severity'].capitalize()}: {finding['name']}."
+        _print(console, f"{title} {finding['sentence']}", style)
+    if len(findings) > len(shown):
+        more = len(findings) - len(shown)
+        _print(console, f"The report has {more} more finding{'s' * (more > 1)}.", "dim")
 
 
 def _print(console: Console, line: str, style: str = "") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -207,6 +208,7 @@ def predict(
     with show_progress("predicting"):
         from sorr._csv import to_csv
 
+        _tell_new_categories(pipeline, table)
         columns = _predict(model, pipeline, table, id_column)
         records = list(zip(*columns.values(), strict=True))
         text = to_csv(list(columns), records)
@@ -249,6 +251,18 @@ def _read_columns(path: Path, columns: Any, id_column: str | None, sheet: str | 
     return table
 
 
+def _tell_new_categories(pipeline: Any, table: Table) -> None:
+    """Print a note for each column with values that the model has not seen."""
+    from sorr.auditing import new_categories, quote
+
+    for name, values in new_categories(pipeline, table.frame).items():
+        what = "a value" if len(values) == 1 else f"{len(values):,} values"
+        print_error_line(
+            f"Note: column {quote(name)} has {what} that the model has not seen, such as "
+            f"{quote(values[0])}; such values count as rare ones."
+        )
+
+
 def _as_written(columns: Any) -> list[str]:
     """Return the columns whose values have to be read as they are written, such as 007."""
     return [name for name, kind in columns.kinds_.items() if kind != "number"]
@@ -263,7 +277,9 @@ def _predict(
         name = id_column if id_column not in ("row", "prediction", "probability") else "id"
         columns[name] = table.frame[id_column].tolist()
     try:
-        prepared, last = pipeline[:-1].transform(table.frame), pipeline[-1]
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Found unknown categories")  # told by name above
+            prepared, last = pipeline[:-1].transform(table.frame), pipeline[-1]
         columns["prediction"] = last.predict(prepared).tolist()
         if hasattr(last, "predict_proba"):
             columns["probability"] = last.predict_proba(prepared).max(axis=1).tolist()

@@ -48,6 +48,7 @@ _SNIFFED = 100  # records that show the separator and the names
 _AGREE = 0.8  # of the records from the names on have as many fields as there are names
 _KEPT = 1000  # rows that show the types and widths of columns
 _KEPT_FIELDS = 200_000  # of these rows together: fewer rows of a wide table
+_FEW_ROWS = 20  # of a table so small that a single ragged row is more than 1 %
 _MOST_ASIDE = 100_000  # ragged rows that are kept in memory, besides 1 % of all
 _SHOWN = 200  # characters of a record that is set aside
 _FIGURES = frozenset("0123456789+-.eE \tinfatyINFATY")  # what numbers are written with
@@ -300,7 +301,8 @@ def survey(source: Source, layout: Layout, tick: Tick) -> Survey:
             ]
             if len(aside) > _MOST_ASIDE + n_rows // 100:
                 break
-    if n_ragged * 100 > n_rows + n_ragged:
+    is_one = n_ragged == 1 and n_rows >= _FEW_ROWS
+    if n_ragged * 100 > n_rows + n_ragged and not is_one:
         raise TableError(_ragged(source, layout, aside, n_ragged, n_rows))
     if not n_rows:
         raise TableError(f"{quote(source.name)} has a line of names, but no rows below it")
