@@ -14,6 +14,7 @@ from sorr.auditing import findings
 from sorr.auditing.findings import (
     Copies,
     Drift,
+    Entities,
     FarRows,
     GivenAway,
     MissingValues,
@@ -47,6 +48,8 @@ def fitted(frame, y, task="classification", written=None, leaks=()):
         roles=SimpleNamespace(target="label"),
         written=written,
         leaks=leaks,
+        columns=(),
+        fold_groups=None,
     )
     return SimpleNamespace(rows=table, X=np.column_stack(parts), sources=sources)
 
@@ -423,3 +426,20 @@ def test_findings_of_a_real_fit_name_the_rows_of_its_table():
     assert sorted(found["Exact copies"].rows.tolist()) == [50, 51, 160, 161]
     assert found["Rows far from all others"].rows.tolist() == [40]
     assert found["Rows far from all others"].columns[0] == "noise"
+
+
+def test_keys_that_repeat_are_told_unless_rows_are_held_out_by_them():
+    frame = mixed().assign(patient_id=np.arange(240) // 4 + 1000)
+    finding = only(Entities(), fit_rows(rows(frame), model="linear", m=0))
+    assert finding.columns == ("patient_id",)
+    assert finding.severity == "warning"
+    by_patient = fit_rows(rows(frame, group_folds="patient_id"), model="linear", m=0)
+    assert list(Entities().find(by_patient)) == []
+
+
+def test_a_recoding_that_somebody_asks_for_is_not_said_to_be_left_out():
+    frame = mixed().assign(code=lambda it: it["y"].map({"yes": "J", "no": "N"}))
+    left = only(GivenAway(), fit_rows(rows(frame), model="linear", m=0))
+    assert left.sentence.endswith("so it is left out.")
+    asked = only(GivenAway(), fit_rows(rows(frame, category=("code",)), model="linear", m=0))
+    assert asked.sentence.endswith("so that no label looks wrong.")

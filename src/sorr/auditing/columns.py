@@ -376,7 +376,7 @@ _TIME_WORDS = frozenset(
 )
 _EXPECTED_REPEATS = 5.0  # of numbers that differ by chance, of which none is seen: one in 150
 _HASH = re.compile(r"\{?[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\}?|[0-9a-fA-F]{16,128}", re.I)
-RUNNING = "running numbers"
+RUNNING, REPEATED_KEYS = "running numbers", "keys that repeat"
 _NAMES_ROWS = "names the rows"
 _TREAT_ID = f"{_NAMES_ROWS}; not learned from"
 
@@ -416,7 +416,7 @@ def _read_number_ids(numbers: FloatArray, name: str, n_rows: int) -> _Reading | 
         if not is_named:
             return None
         if n_different > _MAX_KEYS:
-            return _Reading("id", "keys that repeat", _TREAT_ID)
+            return _Reading("id", REPEATED_KEYS, "not learned from: it tells entities apart")
         return _Reading("category", f"keys ({n_different} values)", "a column for each value")
     low, span = float(numbers.min()), float(np.ptp(numbers)) + 1
     steps = np.diff(numbers)

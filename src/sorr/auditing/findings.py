@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sorr._typing import BoolArray, FloatArray, IntArray
+from sorr.auditing.columns import REPEATED_KEYS
 from sorr.auditing.leaks import Leak
 from sorr.auditing.likeness import (
     MAX_COUNTS,
@@ -104,7 +105,7 @@ class Spellings:
 
     def find(self, fitted: Fitted) -> Iterable[Finding]:
         """Yield one finding for all labels."""
-        written = getattr(fitted.rows, "written", None)
+        written = fitted.rows.written
         if written is None:
             return
         labels, written = fitted.rows.y.astype(str), np.asarray(written).astype(str)
@@ -430,7 +431,7 @@ class GivenAway:
 
     def find(self, fitted: Fitted) -> Iterable[Finding]:
         """Yield a finding for recodings, and one for other columns."""
-        leaks: Sequence[Leak] = getattr(fitted.rows, "leaks", ())
+        leaks: Sequence[Leak] = fitted.rows.leaks
         target = quote(fitted.rows.roles.target)
         for is_recoding in (True, False):
             found = [leak for leak in leaks if leak.is_recoding == is_recoding]
@@ -451,13 +452,15 @@ class GivenAway:
             if len(rows):
                 verb = "contradicts" if len(rows) == 1 else "contradict"
                 contradict = f" {_count(len(rows))} {verb} {'it' if is_one else 'them'}."
+            ending = f", so {'it is' if is_one else 'they are'} left out."
+            if not set(names).isdisjoint(fitted.rows.frame.columns):  # by request, or alone
+                ending = ", so that no label looks wrong."
             if is_recoding:
                 yield Finding(
                     "Columns that recode the target",
                     "problem",
                     f"{subject} {target} in other words: {compared}.{contradict} A model would "
-                    f"copy the label from {'it' if is_one else 'them'}, so "
-                    f"{'it is' if is_one else 'they are'} left out.",
+                    f"copy the label from {'it' if is_one else 'them'}{ending}",
                     "Remove such columns before you train a model: they are not known before the "
                     "label is.",
                     rows,
@@ -472,6 +475,27 @@ class GivenAway:
                     "columns. Rows that contradict them may have a wrong label.",
                     rows,
                     names,
+                )
+
+
+class Entities:
+    """Keys that repeat: rows of one entity tell about each other."""
+
+    def find(self, fitted: Fitted) -> Iterable[Finding]:
+        """Yield a finding for each column of such keys, unless rows are held out by one."""
+        if fitted.rows.fold_groups is not None:
+            return
+        for column in fitted.rows.columns:
+            if column.reading == REPEATED_KEYS:
+                yield Finding(
+                    "Several rows of one entity",
+                    "warning",
+                    f"{quote(column.name)} holds keys that repeat. If they stand for entities, "
+                    "such as patients, a row is judged by models that have seen other rows of its "
+                    "entity.",
+                    f"If so, name {quote(column.name)} as the column of entities (group folds), so "
+                    "that their rows are held out together.",
+                    columns=(column.name,),
                 )
 
 
@@ -582,6 +606,7 @@ FINDERS: tuple[Finder, ...] = (
     Spellings(),
     Copies(),
     GivenAway(),
+    Entities(),
     FarRows(),
     Drift(),
     MissingValues(),
