@@ -3,6 +3,7 @@ import pytest
 pytest.importorskip("pandas", reason="tables are an extra")
 
 import numpy as np
+import pandas as pd
 
 from sorr import RankedRangeClassifier
 from sorr.auditing import TableError, dump_model, fit
@@ -156,3 +157,16 @@ def test_the_saved_model_does_not_depend_on_the_number_of_threads(model):
     table = rows(clear(n=120, flipped=10))
     contents = [dump_model(fit_rows(table, model=model, jobs=jobs).pipeline) for jobs in (1, 2)]
     assert contents[0] == contents[1]
+
+
+@pytest.mark.parametrize("model", ["auto", "forest", "boosting"])
+def test_rows_of_an_entity_do_not_predict_each_other(model):
+    rng = np.random.default_rng(0)
+    places, labels = rng.normal(size=(60, 3)), rng.choice(["a", "b"], 60)
+    entity = np.repeat(np.arange(60), 4)
+    X = places[entity] + 0.01 * rng.normal(size=(240, 3))
+    frame = pd.DataFrame(X, columns=["p", "q", "r"]).assign(who=entity, y=labels[entity])
+    seen = fit_rows(rows(frame, ignore=("who",)), model=model)
+    apart = fit_rows(rows(frame, group_folds="who"), model=model)
+    assert (seen.held_out == frame["y"]).mean() > 0.8
+    assert (apart.held_out == frame["y"]).mean() < 0.7

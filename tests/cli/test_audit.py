@@ -313,6 +313,7 @@ SUMMARY = {
     },
     "dropped": {"income": [{"name": "yes", "rows": 700, "dropped": 1}]},
     "warnings": [],
+    "findings": [],
     "notes": [],
 }
 
@@ -382,6 +383,19 @@ def test_it_fits_one_screen_however_much_there_is(width):
     assert text.count("iii…") == 10
     assert text.count("and 46 more") == 2
     assert "The report has 27 more notes." in text
+
+
+def test_findings_that_need_a_look_are_told_and_the_others_counted():
+    findings = [
+        {"severity": severity, "name": f"{severity} {i}", "sentence": "It is so."}
+        for severity in ("problem", "warning", "note")
+        for i in range(3)
+    ]
+    text = printed({"findings": findings})
+    assert "Problem: problem 0. It is so." in text
+    assert "Warning: warning 0. It is so." in text
+    assert "warning 1" not in text
+    assert "The report has 5 more findings." in text
 
 
 def test_the_strata_that_lost_most_come_first():

@@ -69,7 +69,7 @@ class AuditReport:
     >>> report.planted
     Planted(wrong=30, found=30, dropped=30)
     >>> report.suspects.loc[0, ["given", "suggested"]].tolist()
-    ['no', 'yes']
+    ['yes', 'no']
     """
 
     fitted: Fitted

@@ -208,7 +208,6 @@ def predict(
     with show_progress("predicting"):
         from sorr._csv import to_csv
 
-        _tell_new_categories(pipeline, table)
         columns = _predict(model, pipeline, table, id_column)
         records = list(zip(*columns.values(), strict=True))
         text = to_csv(list(columns), records)
@@ -277,6 +276,7 @@ def _predict(
         name = id_column if id_column not in ("row", "prediction", "probability") else "id"
         columns[name] = table.frame[id_column].tolist()
     try:
+        _tell_new_categories(pipeline, table)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Found unknown categories")  # told by name above
             prepared, last = pipeline[:-1].transform(table.frame), pipeline[-1]

@@ -29,7 +29,6 @@ class Task(StrEnum):
     regression = "regression"
 
 
-_PANEL = "How columns are read, where the audit reads them otherwise"
 FILES = "CSV, TSV (also packed), Excel, OpenDocument, Parquet, Feather or JSON lines"
 
 
@@ -37,6 +36,11 @@ def _check_jobs(jobs: int) -> int:
     if jobs == 0:
         raise typer.BadParameter("given 0; needed 1 or more, or -1 for all cores")
     return jobs
+
+
+def _columns(flag: str, text: str, metavar: str = "COLUMN") -> Any:
+    """Return an option that names columns."""
+    return typer.Option(flag, metavar=metavar, help=text, show_default=False)
 
 
 Data = Annotated[
@@ -57,51 +61,30 @@ Id = Annotated[
 ]
 Ignore = Annotated[
     list[str] | None,
-    typer.Option(
-        "--ignore",
-        metavar="COLUMN",
-        help="Column not to learn from. Repeat it for several columns.",
-        show_default=False,
+    _columns("--ignore", "Column not to learn from. Repeat it for several columns."),
+]
+Group = Annotated[
+    list[str] | None,
+    _columns(
+        "--group", "Also count the dropped rows by this column. Repeat it for several columns."
     ),
 ]
 Number = Annotated[
     list[str] | None,
-    typer.Option(
-        "--number",
-        metavar="COLUMN",
-        help="Read this column as numbers. Repeat it for several columns.",
-        show_default=False,
-        rich_help_panel=_PANEL,
-    ),
+    _columns("--number", "Read this column as numbers. Repeat it for several columns."),
 ]
 Category = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--category",
-        metavar="COLUMN",
-        help="Read this column as categories, such as codes.",
-        show_default=False,
-        rich_help_panel=_PANEL,
-    ),
+    list[str] | None, _columns("--category", "Read this column as categories, such as codes.")
 ]
 Text = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--text",
-        metavar="COLUMN",
-        help="Read this column as texts, compared by their letters.",
-        show_default=False,
-        rich_help_panel=_PANEL,
-    ),
+    list[str] | None, _columns("--text", "Read this column as texts, compared by their letters.")
 ]
 Date = Annotated[
     list[str] | None,
-    typer.Option(
+    _columns(
         "--date",
-        metavar="COLUMN[=FORMAT]",
-        help="Read this column as dates, perhaps with a format such as signed=%d/%m/%Y.",
-        show_default=False,
-        rich_help_panel=_PANEL,
+        "Read this column as dates, perhaps with a format such as signed=%d/%m/%Y.",
+        "COLUMN[=FORMAT]",
     ),
 ]
 Sheet = Annotated[
