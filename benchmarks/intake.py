@@ -30,6 +30,7 @@ from scipy.special import expit
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import Pipeline, make_pipeline
 from threadpoolctl import threadpool_limits
@@ -101,6 +102,7 @@ MESSY = {
 }
 MAKE: dict[str, Callable[[], Any]] = {
     "boosting": lambda: HistGradientBoostingClassifier(random_state=0),
+    "slow boosting": lambda: HistGradientBoostingClassifier(learning_rate=0.03, random_state=0),
     "extra trees": lambda: ExtraTreesClassifier(200, random_state=0),
     "logistic regression": lambda: LogisticRegression(max_iter=1000),
 }
@@ -123,11 +125,11 @@ def without_ids(frame: Frame) -> Frame:
     return frame[[column.name for column in read_columns(frame) if column.kind != "id"]]
 
 
-def predict_ours(learner: Any, frame: Frame, y: Labels, test: Frame) -> Labels:
+def predict_ours(learner: Any, frame: Frame, y: Labels, test: Frame) -> Array:
     columns = RawColumns().fit(frame)
     model = make_pipeline(prepared_by(columns, is_dense=True), learner)
     model.fit(columns.transform(frame), y)
-    return np.asarray(model.predict(columns.transform(test)))
+    return np.asarray(model.predict_proba(columns.transform(test)))
 
 
 def make_skrub(learner: Any) -> Any:
@@ -138,8 +140,8 @@ def make_skrub(learner: Any) -> Any:
     return model.set_params(tablevectorizer__high_cardinality__random_state=0)
 
 
-def predict_skrub(learner: Any, frame: Frame, y: Labels, test: Frame) -> Labels:
-    return np.asarray(make_skrub(learner).fit(frame, y).predict(test))
+def predict_skrub(learner: Any, frame: Frame, y: Labels, test: Frame) -> Array:
+    return np.asarray(make_skrub(learner).fit(frame, y).predict_proba(test))
 
 
 def measure_accuracy(piece: Piece) -> Iterator[Row]:
@@ -149,14 +151,18 @@ def measure_accuracy(piece: Piece) -> Iterator[Row]:
     if setting == SETTINGS[0]:
         frame = without_ids(frame)
     predict = {"ours": predict_ours} | ({"skrub": predict_skrub} if has("skrub") else {})
-    is_right = {name: np.zeros(len(y), dtype=bool) for name in predict}
+    classes, index = np.unique(y, return_inverse=True)
+    chances = {name: np.empty((len(y), len(classes))) for name in predict}
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=piece.number)
     for training, test in folds.split(frame, y):
         for name, run in predict.items():
-            found = run(MAKE[learner](), frame.iloc[training], y[training], frame.iloc[test])
-            is_right[name][test] = found == y[test]
+            rows = frame.iloc[training], y[training], frame.iloc[test]
+            chances[name][test] = run(MAKE[learner](), *rows)
     row: Row = {"rows": len(y), "columns": len(frame.columns)}
-    row |= {name: float(right.mean()) for name, right in is_right.items()}
+    is_right = {name: each.argmax(axis=1) == index for name, each in chances.items()}
+    for name, right in is_right.items():
+        row[name] = float(right.mean())
+        row[f"{name} loss"] = float(log_loss(y, chances[name], labels=classes))
     if "skrub" in is_right:
         row["only ours"] = int((is_right["ours"] & ~is_right["skrub"]).sum())
         row["only skrub"] = int((is_right["skrub"] & ~is_right["ours"]).sum())

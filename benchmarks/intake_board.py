@@ -15,7 +15,8 @@ from benchmarks.timing import Ratio
 
 __all__ = ["FORMATS", "JUDGES", "LEARNERS", "SETTINGS", "board"]
 
-LEARNERS = ("boosting", "extra trees", "logistic regression")
+LEARNERS = ("boosting", "slow boosting", "extra trees", "logistic regression")
+HELD = ("boosting", "slow boosting")  # that have a goal; the slow one does not diverge on loans
 JUDGES = ("boosting", "logistic regression")  # behind skrub, for cleanlab
 SETTINGS = ("same columns", "as given")
 FORMATS = {"csv": "read_csv", "parquet": "read_parquet"}  # with their reader in pandas
@@ -31,6 +32,11 @@ ACCEPTED = {
 NOTE = (
     "Trials are 0, 1, 2, ...; their draws are made from the names of part, data and trial. The "
     "rules under test were chosen on other draws. The tables are those that they were tried on."
+)
+DIVERGED = (
+    "Slow boosting has a learning rate of 0.03 in place of 0.1. A log loss far above that of slow "
+    "boosting says that boosting diverged, as it does on loans, whose smallest class has 12 rows: "
+    "then the difference says nothing about the columns."
 )
 
 
@@ -70,14 +76,15 @@ def lead(rows: Sequence[Row]) -> tuple[float, float]:
 
 
 def accuracy_goals(rows: Sequence[Row]) -> Iterator[Goal]:
-    cell = select(rows, case=f"{LEARNERS[0]}, {SETTINGS[0]}")
-    found = {
-        f"{data}:": lead(select(cell, data=data))[0]
-        for data in names_of(cell, "data")
-        if "skrub" in cell[0]
-    }
-    work = f"held-out accuracy minus that of skrub, points, {LEARNERS[0]}, {SETTINGS[0]}"
-    yield Goal(work, f"at least {BEHIND}", BEHIND, found, is_least=True)
+    for learner in HELD:
+        cell = select(rows, case=f"{learner}, {SETTINGS[0]}")
+        found = {
+            f"{data}:": lead(select(cell, data=data))[0]
+            for data in names_of(cell, "data")
+            if "skrub" in cell[0]
+        }
+        work = f"held-out accuracy minus that of skrub, points, {learner}, {SETTINGS[0]}"
+        yield Goal(work, f"at least {BEHIND}", BEHIND, found, is_least=True)
 
 
 def draw_accuracy(rows: Sequence[Row]) -> Iterator[str]:
@@ -86,6 +93,7 @@ def draw_accuracy(rows: Sequence[Row]) -> Iterator[str]:
         "with the same learner, and the difference with its standard error. Same columns: neither "
         "sees the identifiers that we set aside. As given: skrub learns from them",
         *("table", "rows x columns", "trials", "learner", "columns", "ours", "skrub", "difference"),
+        "log loss, ours / skrub",
     )
     for data in names_of(rows, "data"):
         for case in names_of(select(rows, data=data), "case"):
@@ -93,8 +101,13 @@ def draw_accuracy(rows: Sequence[Row]) -> Iterator[str]:
             shape = f"{cell[0]['rows']:,} x {cell[0]['columns']}"
             means = [mean_per_cent(cell, name) for name in ("ours", "skrub")]
             gap = "{:+.2f} ± {:.2f}".format(*lead(cell)) if "skrub" in cell[0] else "-"
-            yield line(data, shape, len(cell), *case.split(", "), *means, gap)
-    yield ""
+            losses = " / ".join(
+                f"{np.mean([row[key] for row in cell]):.2f}"
+                for key in ("ours loss", "skrub loss")
+                if key in cell[0]
+            )
+            yield line(data, shape, len(cell), *case.split(", "), *means, gap, losses)
+    yield from ("", *wrap(DIVERGED, WIDTH), "")
 
 
 def mean_per_cent(rows: Sequence[Row], key: str) -> str:
@@ -205,10 +218,9 @@ def passes(row: Row) -> bool:
 
 def orders_goals(rows: Sequence[Row]) -> Iterator[Goal]:
     own = select(rows, method="ours")
-    found = {"mean:": float(np.mean([row["hits"] for row in own]))}
-    yield Goal(
-        "orders: wrong labels flagged of 30", f"at least {HITS}", HITS, found, 1, is_least=True
-    )
+    found = {"draws, %:": 100 * float(np.mean([row["hits"] >= HITS for row in own]))}
+    work = f"orders: at least {HITS} of 30 wrong labels flagged"
+    yield Goal(work, "100", 100, found, 0, is_least=True)
     found = {"worst draw:": float(max(row["others"] for row in own))}
     yield Goal("orders: other labels flagged", f"at most {OTHERS}", OTHERS, found, 0)
     found = {"draws, %:": 100 * float(np.mean([row["spelling"] for row in own]))}

@@ -8,41 +8,56 @@ pytest.importorskip("jinja2", reason="the page is an extra")
 import numpy as np
 import pandas as pd
 
-from sorr.auditing import audit_table, read_table, variations
+from sorr.auditing import read_table, variations
+from sorr.auditing.entry import audit_rows
+from sorr.auditing.rows import Roles, labelled_rows
 from tests.auditing.corpus import TABLES
+from tests.slow import slow
 
-SLOW = {"three_hundred_columns", "twenty_classes"}
-MIXED = {"orders_of_the_issue", "a_customer_export", "a_hospital_register", "dates_by_numbers"}
-NAMES = [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in TABLES]
+MIXED = ("orders_of_the_issue", "a_customer_export", "a_hospital_register", "dates_by_numbers")
+FIRST = (*MIXED, "forty_rows", "prices_as_the_target", "names_and_cells_that_attack")
+REPORTS = [*FIRST, *slow(*(name for name in TABLES if name not in FIRST))]
 
 
 @pytest.fixture(scope="module")
-def audited(tmp_path_factory):
-    """Return a function that writes and audits a table once, however many tests ask for it."""
+def read(tmp_path_factory):
+    """Return a function that writes and reads a table once, however many tests ask for it."""
+    done = {}
+
+    def read_rows(name):
+        if name not in done:
+            case = TABLES[name](tmp_path_factory.mktemp(name))
+            done[name] = case, labelled_rows(read_table(case.path), Roles(case.target))
+        return done[name]
+
+    return read_rows
+
+
+@pytest.fixture(scope="module")
+def audited(read):
+    """Return a function that audits a table once."""
     done = {}
 
     def audit(name):
         if name not in done:
-            case = TABLES[name](tmp_path_factory.mktemp(name))
-            with pytest.MonkeyPatch.context() as patch:  # numbers always have a linear model
+            case, rows = read(name)
+            with pytest.MonkeyPatch.context() as patch:
                 for constant, small in (("_RESAMPLES", 2), ("_POINTS", 3), ("_FOLDS", 2)):
                     patch.setattr(variations, constant, small)
-                table = read_table(case.path)
-                model = "auto" if name in MIXED else "forest"  # quicker, and enough here
-                done[name] = case, audit_table(table, case.target, model=model)
+                model = "auto" if name in MIXED else "forest"  # half the time, and enough here
+                done[name] = case, audit_rows(rows, model=model)
         return done[name]
 
     return audit
 
 
-def read_columns(case, report):
+def read_columns(case, rows):
     """Return how each column was read, by the name that the case has for it."""
-    columns = [column for column in report.rows.columns if column.name != case.target]
-    assert len(columns) == len(case.kinds)
-    return dict(zip(case.kinds, columns, strict=True))
+    assert len(rows.columns) == len(case.kinds)
+    return dict(zip(case.kinds, rows.columns, strict=True))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", REPORTS)
 def test_every_table_ends_in_a_report(audited, name):
     case, report = audited(name)
     page = report.to_html()
@@ -51,10 +66,10 @@ def test_every_table_ends_in_a_report(audited, name):
     assert (report.rows.task == "regression") == (case.n_classes == 0)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_column_is_what_a_person_would_have_said(audited, name):
-    case, report = audited(name)
-    columns = read_columns(case, report)
+@pytest.mark.parametrize("name", TABLES)
+def test_every_column_is_what_a_person_would_have_said(read, name):
+    case, rows = read(name)
+    columns = read_columns(case, rows)
     expected = {name: "/".join(sorted(kinds)) for name, kinds in case.kinds.items()}
     said = {
         name: expected[name] if columns[name].kind in kinds else columns[name].kind
@@ -63,10 +78,10 @@ def test_every_column_is_what_a_person_would_have_said(audited, name):
     assert said == expected
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_value_means_what_a_person_reads(audited, name):
-    case, report = audited(name)
-    columns, frame = read_columns(case, report), report.rows.frame
+@pytest.mark.parametrize("name", TABLES)
+def test_every_value_means_what_a_person_reads(read, name):
+    case, rows = read(name)
+    columns, frame = read_columns(case, rows), rows.frame
     differences = {}
     for key, values in case.values.items():
         column = columns[key]
@@ -74,7 +89,7 @@ def test_every_value_means_what_a_person_reads(audited, name):
             continue  # the test of kinds has its say about these
         found = frame[column.name].reset_index(drop=True)
         kept = [value for row, value in values.items() if row not in case.ragged]
-        meant = [kept[row] for row in report.rows.numbers]
+        meant = [kept[row] for row in rows.numbers]
         same = same_dates if column.kind == "date" else same_numbers
         is_same = same(found, meant)
         if key in case.percent and not is_same.all():
@@ -94,10 +109,10 @@ def same_dates(found, meant):
     return ((found == pd.to_datetime(expected)) | (found.isna() & expected.isna())).to_numpy()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_what_is_missing_is_counted_and_an_example_is_shown(audited, name):
-    case, report = audited(name)
-    for key, column in read_columns(case, report).items():
+@pytest.mark.parametrize("name", TABLES)
+def test_what_is_missing_is_counted_and_an_example_is_shown(read, name):
+    case, rows = read(name)
+    for key, column in read_columns(case, rows).items():
         assert column.reading
         assert column.treatment
         assert column.example or column.kind == "unused"
@@ -113,16 +128,16 @@ def test_the_table_of_the_issue_gives_its_wrong_labels(audited):
     assert len(flagged - case.wrong) <= 8
 
 
-def test_days_and_months_that_cannot_be_told_apart_are_named(audited):
-    case, report = audited("dates_by_numbers")
-    columns = read_columns(case, report)
+def test_days_and_months_that_cannot_be_told_apart_are_named(read):
+    case, rows = read("dates_by_numbers")
+    columns = read_columns(case, rows)
     clear, doubtful = columns["day first"], columns["ambiguous"]
     assert doubtful.reading not in (clear.reading, columns["month first"].reading)
 
 
-def test_a_costume_is_remembered(audited):
-    case, report = audited("percentages_and_units")
-    columns = read_columns(case, report)
+def test_a_costume_is_remembered(read):
+    case, rows = read("percentages_and_units")
+    columns = read_columns(case, rows)
     for key, costume in {"share": "%", "weight": "kg", "height": "cm", "speed": "km/h"}.items():
         assert re.search(re.escape(costume), columns[key].reading), columns[key].reading
 

@@ -9,6 +9,7 @@ from sorr import RankedRangeClassifier
 from sorr.auditing import TableError, dump_model, fit
 from sorr.auditing.fit import fit_rows, take_rows
 from tests.auditing.tables import clear, line, mixed, rows, three_classes
+from tests.slow import slow
 
 
 @pytest.fixture(scope="module", params=["forest", "linear", "boosting"])
@@ -159,7 +160,7 @@ def test_the_saved_model_does_not_depend_on_the_number_of_threads(model):
     assert contents[0] == contents[1]
 
 
-@pytest.mark.parametrize("model", ["auto", "forest", "boosting"])
+@pytest.mark.parametrize("model", ["forest", *slow("auto", "boosting")])
 def test_rows_of_an_entity_do_not_predict_each_other(model):
     rng = np.random.default_rng(0)
     places, labels = rng.normal(size=(60, 3)), rng.choice(["a", "b"], 60)

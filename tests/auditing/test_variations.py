@@ -107,6 +107,7 @@ def test_errors_are_those_of_fits_that_have_not_seen_a_row(fitted, swept):
     assert first.kept_error == pytest.approx(wrong[~fitted.dropped].mean(), rel=1e-3)
 
 
+@pytest.mark.slow
 def test_halves_say_how_often_a_row_is_left_out(fitted, monkeypatch):
     monkeypatch.setattr(variations, "_RESAMPLES", 8)
     found = resample(fitted, 0, 1, quietly)

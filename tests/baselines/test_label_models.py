@@ -255,6 +255,7 @@ def test_rows_of_weight_two_are_two_copies_and_of_weight_zero_are_not_there(mode
     assert_allclose(raw(weighted, X), raw(copies, X), atol=2e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [MulticlassSVM(2), TopKSVMClassifier(2)], ids=repr)
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_so_they_are_where_there_are_many_parameters(model, form):

@@ -31,6 +31,7 @@ def test_label_sets_reach_the_optimum_of_cvxpy(model, C):
     assert model.gap_ <= 1e-6
 
 
+@pytest.mark.slow
 @each
 @pytest.mark.parametrize(
     ("weight", "fit_intercept"), [(None, False), (np.arange(60) % 3, True)], ids=str
@@ -49,6 +50,7 @@ def test_classes_reach_the_optimum_of_cvxpy(model):
     assert model.score(X3, Y3) > 0.6
 
 
+@pytest.mark.slow
 @each
 def test_many_parameters_come_within_about_the_tolerance_of_the_optimum(model):
     X, Y = label_sets(80, d=60, n_labels=6, seed=3)

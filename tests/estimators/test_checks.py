@@ -35,6 +35,7 @@ def test_scikit_learn_finds_nothing_to_complain_about(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [TrimmedClassifier(LogisticRegression()), TrimmedRegressor(Ridge())],
 )

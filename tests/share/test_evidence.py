@@ -52,6 +52,7 @@ def draw_categories(seed):
     return X.astype(float), (rng.random(1300) < p).astype(int)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["auto", "forest", "boosting"])
 def test_nor_is_the_overlap_of_categories(model):
     found = 0

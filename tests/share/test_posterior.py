@@ -336,6 +336,7 @@ def rows_of(case):
     return P, y, np.ones(400)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["clean", "symmetric", "one class", "rare", "weighted"])
 def test_two_classes_are_judged_as_by_the_recipe_without_bins(case, monkeypatch):
     P, y, mass = rows_of(case)

@@ -208,6 +208,7 @@ def test_thresholds_minimise_the_outer_problem(options):
     assert_allclose(best, objective.convex_parts()[0].value(theta), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "softmax"])
 @pytest.mark.parametrize("shape", ["average", "trimmed", "groups", "weights"])
 def test_noisy_steps_come_close_to_the_exact_ones(loss, shape):

@@ -38,6 +38,7 @@ def fitted(data):
     return RankedRangeClassifierCV(SMALL, cv=3, random_state=0).fit(*data)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sorr.estimators.base.SeparableWarning")
 @pytest.mark.filterwarnings("ignore::sorr.estimators.base.ConstantModelWarning")
 @pytest.mark.filterwarnings("ignore::sorr.estimators.base.NotConvergedWarning")

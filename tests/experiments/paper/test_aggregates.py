@@ -70,6 +70,7 @@ def test_every_model_is_measured_and_allowed_only_its_own_ranks(found):
     assert found["AoRR"].gap <= 1e-5
 
 
+@pytest.mark.slow
 def test_neither_test_labels_nor_other_models_change_what_is_chosen(found, monkeypatch):
     def spoilt(dataset, split):
         parts = parts_of(dataset, split)

@@ -55,6 +55,7 @@ def test_the_cells_do_not_depend_on_the_files(monkeypatch):
     assert {cell.dataset for cell in found[0]} == {*KINDS, *(kind + AUTHORS for kind in KINDS)}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_files")
 def test_a_run_without_files_measures_the_rows_that_are_drawn_by_us(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib", reason="figures are drawn with matplotlib")

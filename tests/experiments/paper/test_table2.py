@@ -42,6 +42,7 @@ def test_a_plan_for_one_protocol_has_no_cells_of_the_other():
     assert len(tasks) == 6
 
 
+@pytest.mark.slow
 def test_a_quick_run_measures_every_cell_without_any_file(quick):
     folder, paths = quick
     assert [path.name for path in paths] == ["table2.md", "table2.csv"]
