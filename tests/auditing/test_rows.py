@@ -90,11 +90,21 @@ def test_columns_are_read_as_asked():
 def test_a_table_without_a_column_to_learn_from_is_refused_with_reasons():
     frame = pd.DataFrame({"gone": [None] * 40, "y": ["a", "b"] * 20})
     frame["who"] = [f"P{i}" for i in range(40)]
-    with pytest.raises(TableError, match=r"'gone' \(empty\), 'who' \(identifiers.*\); needed"):
+    with pytest.raises(TableError, match=r"'gone' \(empty, .*\), 'who' \(identifiers.*\); needed"):
         rows(frame)
     with pytest.raises(TableError, match="there is only the target"):
         rows(frame[["y"]])
     assert kinds(rows(frame, text=("who",)))["who"] == "text"
+
+
+def test_a_column_that_only_rows_without_a_label_fill_is_set_aside():
+    frame = mixed()
+    frame.loc[:19, "y"] = None
+    frame["late"] = np.where(frame.index < 20, frame["noise"], np.nan)
+    found = rows(frame)
+    assert "late" not in found.frame
+    with pytest.raises(TableError, match=r"'late' .*no row with a label has a value"):
+        rows(frame[["late", "y"]])
 
 
 def test_running_numbers_are_learned_from_if_there_is_nothing_else():

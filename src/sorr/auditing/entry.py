@@ -38,6 +38,8 @@ def audit_table(
     arguments are those of ``sorr audit``.
     """
     given = Roles(roles) if isinstance(roles, str) else roles
+    if progress is not None:
+        progress(0.0, 1.0, "the columns")
     rows = labelled_rows(table, given, task, seed)
     return audit_rows(rows, model=model, m=m, seed=seed, jobs=jobs, progress=progress)
 

@@ -193,6 +193,8 @@ def fit_table(
     `roles` says what the columns are for; the name of the target alone will do.
     """
     given = Roles(roles) if isinstance(roles, str) else roles
+    if progress is not None:
+        progress(0.0, 1.0, "the columns")
     rows = labelled_rows(table, given, task, seed)
     return fit_rows(rows, model=model, m=m, seed=seed, jobs=jobs, progress=progress)
 

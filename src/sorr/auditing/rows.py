@@ -227,7 +227,8 @@ def labelled_rows(table: Table, roles: Roles, task: str = "auto", seed: int = 0)
         it.leave_out("no row with a label has a value") if is_empty.get(it.name, False) else it
         for it in columns
     )
-    features = features.loc[:, ~is_empty]
+    _refuse_nothing(columns)
+    features = features[[column.name for column in columns if column.is_learned_from]]
     leaks = find_leaks(features.iloc[judged], target.y[judged], target.task, seed=seed)
     columns = _without_recodings(columns, leaks, roles)
     features = features[[column.name for column in columns if column.is_learned_from]]
@@ -261,30 +262,30 @@ def labelled_rows(table: Table, roles: Roles, task: str = "auto", seed: int = 0)
 
 
 def _read(table: Table, roles: Roles, names: list[str]) -> tuple[Column, ...]:
-    """Return how the columns are read, or refuse a table without any to learn from."""
+    """Return how the columns are read."""
     context = Context(table.separator, table.n_rows)
     asked = roles.asked(names)
     try:
         columns = read_columns(table.frame[names], asked, context)
     except UnreadableError as error:
-        role = next(role for role, kind in _ASKED.items() if kind == error.kind)
-        way_out = " with its format behind it, as in signed=%d/%m/%Y" * (role == "date")
+        way_out = "; a date may have its format behind it, as in signed=%d/%m/%Y"
         raise TableError(
-            Argument(role, [error.name]),
-            f" does not fit: the column holds {quote(error.example)}; leave it to be read by "
-            f"itself, or name it{way_out} if most of its values fit"
-            if role == "date"
-            else f" does not fit: the column holds {quote(error.example)}; needed a column of "
-            f"{role}s, or none of this option",
+            Argument(error.kind, [error.name]),
+            f" does not fit: the column holds {quote(error.example)}; needed a column most of "
+            f"whose values are {error.kind}s{way_out * (error.kind == 'date')}",
         ) from None
     if roles.group_folds is not None:
         columns = tuple(
             it.leave_out("its rows are held out together") if it.name == roles.group_folds else it
             for it in columns
         )
-    columns = _with_something_to_learn(table, columns, asked)
+    return _with_something_to_learn(table, columns, asked)
+
+
+def _refuse_nothing(columns: Sequence[Column]) -> None:
+    """Refuse a table without any column to learn from, and say what became of its columns."""
     if not any(column.is_learned_from for column in columns):
-        why = [f"{quote(it.name)} ({it.reading})" for it in columns[:5]]
+        why = [f"{quote(it.name)} ({it.reading}, {it.treatment})" for it in columns[:5]]
         raise TableError(
             f"no column is left to learn from: {', '.join(why) or 'there is only the target'}; "
             "needed at least one of numbers, dates, categories or texts. If one of these is such a "
@@ -295,7 +296,6 @@ def _read(table: Table, roles: Roles, names: list[str]) -> tuple[Column, ...]:
             " or ",
             Argument("text"),
         )
-    return columns
 
 
 def _with_something_to_learn(
@@ -318,7 +318,7 @@ def _parsed(frame: DataFrame, columns: Sequence[Column]) -> DataFrame:
 
     used = (column for column in columns if column.is_learned_from)
     parsed = {it.name: parse_column(frame[it.name], it.kind, it.format) for it in used}
-    return pd.DataFrame(parsed, copy=False)
+    return pd.DataFrame(parsed, index=range(len(frame)), copy=False)
 
 
 def _without_recodings(
