@@ -201,8 +201,8 @@ def test_time_spans_are_days():
     np.testing.assert_allclose(parse_column(spans, "number", {})[:2], [1.5, 0.5])
 
 
-def test_a_long_column_of_amounts_is_read_by_its_different_values():
-    values = column([f"${i % 1000:,}.50" for i in range(20_000)])
+def test_a_long_column_of_different_amounts_is_read_in_no_time():
+    values = column([f"${i:,}.50" for i in range(60_000)])  # minutes, if each met all others
     found = read_column(values)
     assert found.kind == "number"
     assert parse_column(values, "number", found.format)[999] == 999.5

@@ -216,9 +216,11 @@ class _Values:
         """The different texts, in the order of their first rows."""
         import pandas as pd
 
-        texts = pd.Series(as_texts(self.series), dtype=object).str.strip()
-        counts = texts.value_counts(sort=False)
-        return Counted(list(counts.index), counts.to_numpy(dtype=np.float64))
+        codes, different = pd.factorize(as_texts(self.series))
+        counts = dict.fromkeys((text.strip() for text in different), 0)
+        for text, count in zip(different, np.bincount(codes[codes >= 0]).tolist(), strict=True):
+            counts[text.strip()] += count
+        return Counted(list(counts), np.array(list(counts.values()), dtype=np.float64))
 
     @cached_property
     def numbers(self) -> FloatArray:
@@ -275,8 +277,7 @@ def _read_numbers(values: _Values, separator: str | None) -> _Reading | None:
         return None
     texts = counted.without_marks().texts
     unread = [text for text, value in zip(texts, found.values, strict=True) if np.isnan(value)]
-    marks = [text for text in counted.texts if text not in set(texts)]
-    gone = set(unread) | set(marks)
+    gone = {*unread, *set(counted.texts).difference(texts)}
     counts = dict(zip(counted.texts, counted.counts.tolist(), strict=True))
     n_unread = int(sum(counts[text] for text in gone))
     reading = _name_numbers(found.values[~np.isnan(found.values)])

@@ -48,8 +48,12 @@ def without_blanks(column: Series[Any]) -> Series[Any]:
     """Return the column with texts of spaces alone as missing."""
     if kind_of_values(column) != "text":
         return column
-    is_blank = np.array([isinstance(it, str) and it.isspace() for it in column], dtype=bool)
-    return column.mask(is_blank) if is_blank.any() else column
+    try:
+        different = column.unique()
+    except TypeError:  # lists have no hash
+        different = column.map(str, na_action="ignore").unique()
+    blanks = [it for it in different if isinstance(it, str) and it.isspace()]
+    return column.mask(column.isin(blanks)) if blanks else column
 
 
 def as_text(value: Any) -> str:
@@ -284,9 +288,8 @@ def parse_numbers(column: Series[Any], written: Mapping[str, str]) -> FloatArray
     if types.is_numeric_dtype(column):
         numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
-        texts = pd.Series(as_texts(column), dtype=object).str.strip()
-        codes, different = pd.factorize(texts)
-        counted = Counted(list(different), np.ones(len(different)))
+        codes, different = pd.factorize(as_texts(column))
+        counted = Counted([text.strip() for text in different], np.ones(len(different)))
         parsed = as_numbers(counted, written.get("point", "."), written.get("unit")).values
         numbers = np.append(parsed, np.nan)[codes]
     return np.where(np.isinf(numbers), np.nan, numbers)
@@ -430,10 +433,11 @@ def parse_dates(column: Series[Any], written: Mapping[str, str]) -> npt.NDArray[
     if kind_of_values(column.dropna()) == "date":
         dates = pd.to_datetime(column, errors="coerce", utc=True).dt.tz_localize(None)
         return np.asarray(dates.to_numpy().astype("datetime64[s]"))
-    texts = pd.Series(as_texts(column), dtype=object).str.strip()
-    codes, different = pd.factorize(texts)
+    codes, different = pd.factorize(as_texts(column))
     formats = written.get("dates", "").split(BETWEEN_FORMATS)
-    parsed = as_dates(list(different), dict.fromkeys([*filter(None, formats), "ISO8601"]))
+    parsed = as_dates(
+        [text.strip() for text in different], dict.fromkeys([*filter(None, formats), "ISO8601"])
+    )
     return np.asarray(np.append(parsed, np.datetime64("NaT"))[codes])
 
 
