@@ -541,7 +541,8 @@ def judge_by_cleanlab(orders: Orders, learner: str) -> npt.NDArray[np.bool_]:
 # -- Files ---------------------------------------------------------------------------------------
 
 
-SIZE = 1_000_000, 20
+ROWS_OF_FILE = 1_000_000
+READS = {"csv": 3, "parquet": 15}  # quick reads need more runs, until one is not disturbed
 WRITE = """
 import sys
 import numpy as np
@@ -591,9 +592,9 @@ def measure_reading(piece: Piece) -> Iterator[Row]:
     with TemporaryDirectory() as folder:
         small, large = (str(Path(folder, f"{size}.{ending}")) for size in ("small", "large"))
         run_python(WRITE, "100", small)
-        run_python(WRITE, str(SIZE[0]), large)
+        run_python(WRITE, str(ROWS_OF_FILE), large)
         runs: dict[str, list[list[float]]] = {"ours": [], reader: []}
-        for _ in range(ROUNDS):
+        for _ in range(READS[ending]):
             for name, each in runs.items():
                 each.append(run_python(READ, name, small, large))
     for name, each in runs.items():

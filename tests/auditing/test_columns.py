@@ -206,3 +206,8 @@ def test_a_long_column_of_different_amounts_is_read_in_no_time():
     found = read_column(values)
     assert found.kind == "number"
     assert parse_column(values, "number", found.format)[999] == 999.5
+
+
+def test_a_column_with_missing_values_does_not_name_rows():
+    assert read_column(column(NAMES)).names_rows
+    assert not read_column(column([None, *NAMES])).names_rows

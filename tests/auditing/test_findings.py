@@ -443,3 +443,21 @@ def test_a_recoding_that_somebody_asks_for_is_not_said_to_be_left_out():
     assert left.sentence.endswith("so it is left out.")
     asked = only(GivenAway(), fit_rows(rows(frame, category=("code",)), model="linear", m=0))
     assert asked.sentence.endswith("so that no label looks wrong.")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_of_a_few_flags_agree_by_chance(seed):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        rng.choice(["y", "n"], (220, 11)), columns=[f"flag {i}" for i in range(11)]
+    )
+    table = fitted(frame, rng.choice(["a", "b"], 220))
+    assert list(Copies().find(table)) == []
+    assert list(NearCopies().find(table)) == []
+
+
+def test_a_row_that_is_very_far_is_a_warning():
+    frame, y = cloud()
+    for value, severity in ((6.0, "note"), (60.0, "warning")):
+        frame.loc[0, ["a", "b", "c"]] = value
+        assert only(FarRows(), fitted(frame, y)).severity == severity

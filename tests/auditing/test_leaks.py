@@ -187,3 +187,25 @@ def test_the_same_seed_gives_the_same_result():
     frame["close"] = y + 0.02 * np.random.default_rng(1).normal(size=len(y))
     first, second = (found(frame, y, "regression", seed=3)["close"] for _ in range(2))
     assert (first.error, first.error_of_others) == (second.error, second.error_of_others)
+
+
+def test_a_measure_of_entities_with_one_label_each_is_no_recoding():
+    rng = np.random.default_rng(0)
+    entity = np.repeat(np.arange(150), 4)
+    y = rng.choice(["yes", "no"], 150)[entity]
+    frame = pd.DataFrame({"height": rng.normal(size=150)[entity], "noise": rng.normal(size=600)})
+    (leak,) = find_leaks(frame, y, "classification")
+    assert leak.column == "height"
+    assert not leak.is_recoding
+    few = np.repeat(np.arange(6), 100)
+    frame["height"] = rng.normal(size=6)[few]
+    (leak,) = find_leaks(frame, np.array(list("yynnyn"))[few], "classification")
+    assert leak.is_recoding, "six values of a hundred rows each are a code"
+
+
+def test_a_column_that_is_often_wrong_gives_nothing_away_however_many_classes_there_are():
+    rng = np.random.default_rng(0)
+    y = rng.choice([f"c{i}" for i in range(20)], 2000)
+    said = np.where(rng.random(2000) < 0.15, rng.permutation(y), y)
+    frame = pd.DataFrame({"said": said.astype(object), "noise": rng.normal(size=2000)})
+    assert find_leaks(frame, y, "classification") == []

@@ -238,3 +238,11 @@ def test_texts_of_values_are_as_people_write_them():
         found = as_texts(pd.Series(some, dtype=object)).tolist()
         assert math.isnan(found.pop(3))
         assert found == ["1", "2.5", "x", "True", "2024-01-31", "[1, 2]"][: len(found)]
+
+
+def test_one_date_among_many_settles_day_and_month():
+    texts = [f"{d:02}/{m:02}/{y}" for y in range(1990, 2020) for m in range(1, 13) for d in (3, 5)]
+    assert is_ambiguous(counted(texts), find_date_formats(counted(texts)))
+    for place in (0, 1, 100, 719):  # also beyond the sample that is tried first
+        settled = [*texts[:place], "25/03/2024", *texts[place:]]
+        assert find_date_formats(counted(settled)) == ["%d/%m/%Y"]

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sorr import judge_labels
+from sorr.share.judging import as_log
 from tests.share import simulate
 
 
@@ -416,3 +417,8 @@ def test_labels_that_tie_with_all_others_are_not_most_probable(two):
         warnings.filterwarnings("ignore", message="The probabilities are rounded")
         found = judge_labels(np.full((len(y), 2), 0.5), y)
     assert not found.can_judge
+
+
+def test_the_smallest_probabilities_there_are_have_a_logarithm():
+    P = np.array([[1.0, 5e-324, 0.0], [0.5, 0.5, 0.0]])
+    assert np.isfinite(as_log(P)).all()

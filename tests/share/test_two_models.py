@@ -211,3 +211,11 @@ def test_the_model_auto_combines_its_parts_as_its_attributes_say():
     assert (model.slopes_ >= 0).all()
     assert_array_equal(model.predict(rows.X), P.argmax(axis=1))
     assert model.n_features_in_ == 2
+
+
+def test_boosting_is_never_sure_beyond_measure_of_a_rare_class():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(1500, 4)), np.zeros(1500, dtype=int)
+    y[X[:, 0] > 0.5], y[:8] = 1, 2
+    rows = LabelledRows(X, y, y, np.arange(3), None, seed=0)
+    assert rows.hold_out("boosting").min() > 1e-8

@@ -382,3 +382,14 @@ def test_torn_utf16_is_refused(write):
     assert "begins as UTF-16, but is not valid" in refusal(
         write("a,b\n1,é\n".encode("utf-16")[:-1])
     )
+
+
+def test_a_single_ragged_row_of_a_small_table_is_set_aside(tmp_path):
+    path = tmp_path / "small.csv"
+    path.write_text("a,b\n" + "1,2\n" * 30 + "1,2,3\n" + "4,5\n")
+    table = read_table(path)
+    assert len(table.frame) == 31
+    assert [(it.line, it.n_fields) for it in table.set_aside] == [(32, 3)]
+    path.write_text("a,b\n" + "1,2\n" * 30 + "1,2,3\n" * 2)
+    with pytest.raises(TableError, match="2 of 32 rows do not have 2 fields"):
+        read_table(path)
