@@ -215,7 +215,8 @@ def test_the_model_auto_combines_its_parts_as_its_attributes_say():
 
 def test_boosting_is_never_sure_beyond_measure_of_a_rare_class():
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(1500, 4)), np.zeros(1500, dtype=int)
-    y[X[:, 0] > 0.5], y[:8] = 1, 2
+    X = rng.normal(size=(1500, 4))
+    y = (X[:, 0] + 0.3 * rng.normal(size=1500) > 0.5).astype(int)
+    y[np.argsort(-X[:, 1] - 0.3 * rng.normal(size=1500))[:15]] = 2
     rows = LabelledRows(X, y, y, np.arange(3), None, seed=0)
-    assert rows.hold_out("boosting").min() > 1e-8
+    assert rows.hold_out("boosting").min() > 5e-6  # 2e-7 without a ridge

@@ -11,6 +11,8 @@ import zipfile
 
 import pytest
 
+pytest.importorskip("pandas", reason="tables are an extra")
+
 from sorr.auditing import TableError, read_table
 from sorr.auditing.table import files
 from sorr.auditing.table.files import available_memory, bytes_per_row, check_memory
