@@ -14,12 +14,12 @@ import numpy.typing as npt
 
 from sorr._typing import FloatArray
 from sorr.auditing.table import quote_bare
+from sorr.auditing.table.values import spell
 from sorr.auditing.written import (
     BETWEEN_FORMATS,
     READABLE,
     Counted,
     as_dates,
-    as_text,
     as_texts,
     find_date_formats,
     find_numbers,
@@ -126,7 +126,7 @@ def read_column(
     column = without_blanks(column)
     name, n_missing = str(column.name), int(column.isna().sum())
     values = _Values(column.dropna())
-    first = quote_bare(as_text(values.first)) if len(values) else ""
+    first = quote_bare(spell(values.first)) if len(values) else ""
     if kind == "unused":
         return Column(name, "unused", "not read", "not used, as asked", n_missing, first)
     if not len(values):
@@ -285,7 +285,7 @@ def _read_numbers(values: _Values, separator: str | None) -> _Reading | None:
     if found.dressed is not None:
         value = found.values[texts.index(found.dressed)]
         reading = f"{reading}, written as {quote_bare(found.dressed)}"
-        example = f"{quote_bare(found.dressed)} = {as_text(value)}"
+        example = f"{quote_bare(found.dressed)} = {spell(value)}"
     if gone:
         named = ", ".join(quote_bare(text) or "(blank)" for text in sorted(gone)[:3])
         reading += f"; no number: {named}{' and others' * (len(gone) > 3)}"
@@ -298,13 +298,6 @@ def _read_numbers(values: _Values, separator: str | None) -> _Reading | None:
 def _name_numbers(numbers: FloatArray) -> str:
     finite = numbers[np.isfinite(numbers)]
     return "whole numbers" if len(finite) and (finite % 1 == 0).all() else "numbers"
-
-
-def read_target_numbers(column: Series[Any], separator: str | None) -> FloatArray | None:
-    """Return the numbers of a target, NaN where there is none; None if it holds no numbers."""
-    values = _Values(column.dropna())
-    reading = _read_numbers(values, separator) if len(values) else None
-    return None if reading is None else parse_numbers(column, reading.format)
 
 
 def _read_dates(values: _Values, written: str = "") -> _Reading | None:

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sorr._typing import FloatArray
 from sorr.auditing.columns import MOST_CATEGORIES, Column, Kind, parse_column, read_columns
 from sorr.auditing.table import TableError, quote
+from sorr.auditing.table.values import is_number
 from sorr.auditing.written import (
     BETWEEN_FORMATS,
     MISSING_MARKS,
@@ -117,7 +118,7 @@ class RawColumns(TransformerMixin, BaseEstimator):
         unread = np.flatnonzero(given & (values != values))
         texts = [str(column.iloc[i]).strip() for i in unread]
         wrong = [
-            text for text in texts if text.casefold() not in MISSING_MARKS and not _is_inf(text)
+            text for text in texts if text.casefold() not in MISSING_MARKS and not is_number(text)
         ]
         if len(wrong) > (1 - READABLE) * given.sum():
             raise TableError(
@@ -166,13 +167,6 @@ class RawColumns(TransformerMixin, BaseEstimator):
                 "or a frame with names"
             )
         return pd.DataFrame(values, columns=list(self.feature_names_in_))
-
-
-def _is_inf(text: str) -> bool:
-    try:
-        return bool(np.isinf(float(text)))
-    except ValueError:
-        return False
 
 
 class TypicalScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):

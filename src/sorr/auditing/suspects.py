@@ -13,7 +13,7 @@ from sorr._typing import FloatArray
 from sorr.auditing.fit import Fitted
 from sorr.auditing.preparation import MISSING
 from sorr.auditing.table import format_probability, quote_bare
-from sorr.auditing.written import as_text
+from sorr.auditing.table.values import spell
 from sorr.share import Judgement, TargetJudgement
 
 if TYPE_CHECKING:
@@ -270,7 +270,7 @@ class _Phrases:
         if value is None or value != value:
             return f"{quote_bare(name)} {MISSING}"
         if name not in self.numeric:
-            return f"{quote_bare(name)} = {quote_bare(as_text(value))}"
+            return f"{quote_bare(name)} = {quote_bare(spell(value))}"
         text = f"{quote_bare(name)} = {float(value):.4g}"
         low, high = self.usual.get(self.class_of_row[place], {}).get(name, (-np.inf, np.inf))
         if low <= float(value) <= high:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sorr._typing import FloatArray
+from sorr.auditing.table.values import is_number, spell
 
 if TYPE_CHECKING:
     from pandas import Series
@@ -37,9 +36,9 @@ def as_texts(column: Series[Any]) -> npt.NDArray[np.object_]:
     from pandas.api import types
 
     if column.dtype == object and types.infer_dtype(column, skipna=True) != "string":
-        column = column.map(as_text, na_action="ignore")  # lists have no hash, True equals 1
+        column = column.map(spell, na_action="ignore")  # lists have no hash, True equals 1
     codes, values = pd.factorize(column)
-    texts = [as_text(value) for value in values]
+    texts = [spell(value) for value in values]
     known = np.array([*(text if text.strip() else np.nan for text in texts), np.nan], dtype=object)
     return np.asarray(known[codes])
 
@@ -54,15 +53,6 @@ def without_blanks(column: Series[Any]) -> Series[Any]:
         different = column.map(str, na_action="ignore").unique()
     blanks = [it for it in different if isinstance(it, str) and it.isspace()]
     return column.mask(column.isin(blanks)) if blanks else column
-
-
-def as_text(value: Any) -> str:
-    """Return a value as people write it: whole numbers and days without zeros behind them."""
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        return str(int(value)) if abs(float(value)) < 1e15 else str(value)
-    if isinstance(value, dt.datetime) and value.time() == dt.time():
-        return value.date().isoformat()
-    return str(value)
 
 
 def kind_of_values(values: Series[Any]) -> Literal["number", "date", "time span", "text"]:
@@ -203,7 +193,7 @@ def as_numbers(counted: Counted, point: str, unit: str | None) -> Numbers:
             values[i] = it.value * _SCALES.get(it.unit, 1.0)
         elif it.unit in ("", unit):
             values[i] = it.value
-        if dressed is None and values[i] == values[i] and not _is_plain(counted.texts[i]):
+        if dressed is None and values[i] == values[i] and not is_number(counted.texts[i]):
             dressed = counted.texts[i]
     bounds = np.array([it is not None and it.is_bound for it in found], dtype=bool)
     if counted.counts[bounds].sum() > 0.5 * counted.counts.sum():
@@ -223,13 +213,6 @@ def _find_unit(found: list[_Number | None], counts: FloatArray) -> str:
     if not units:
         return ""
     return _SCALED if set(units) <= set(_SCALES) else units.most_common(1)[0][0]
-
-
-def _is_plain(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
 
 
 def find_numbers(counted: Counted, separator: str | None) -> Numbers | None:

@@ -318,9 +318,9 @@ def text_dtype() -> Any:
 
 
 def spell(value: Any) -> str:
-    """Return a cell as text."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e16:
-        return str(int(value))
+    """Return a value as people write it: whole numbers and days without zeros behind them."""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value)) if abs(float(value)) < 1e15 else str(value)
     if isinstance(value, dt.datetime):
         return str(value.date() if value.time() == dt.time() else value)
     if isinstance(value, bytes):
