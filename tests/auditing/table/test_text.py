@@ -393,3 +393,21 @@ def test_a_single_ragged_row_of_a_small_table_is_set_aside(tmp_path):
     path.write_text("a,b\n" + "1,2\n" * 30 + "1,2,3\n" * 2)
     with pytest.raises(TableError, match="2 of 32 rows do not have 2 fields"):
         read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "words"),
+    [
+        ("cp1252", ("Hélène", "Orléans", "François", "Nîmes")),
+        ("cp1252", ("Müller", "Straße", "Jörg", "Nöte")),
+        ("cp1250", ("Jiří", "Plzeň", "Šárka", "Děčín")),
+        ("cp1251", ("Иван", "Москва", "Анна", "Казань")),
+        ("cp932", ("太郎", "東京", "花子", "大阪")),
+    ],
+)
+def test_of_encodings_that_explain_a_text_alike_the_most_frequent_is_taken(
+    tmp_path, encoding, words
+):
+    path = tmp_path / "table.csv"
+    path.write_bytes(("a,b\n" + "{},{}\n{},{}\n".format(*words) * 20).encode(encoding))
+    assert read_table(path).frame.iloc[:2].to_numpy().ravel().tolist() == list(words)

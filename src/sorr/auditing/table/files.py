@@ -242,7 +242,8 @@ def guess_encoding(source: Source) -> Source:
             f"charset-normalizer, which is not installed: {INSTALL}"
         ) from error
     best = from_bytes(bytes(sample), cp_isolation=list(_ENCODINGS)).best()
-    found = "cp1252" if best is None or _is_latin(best) else best.encoding
+    western = from_bytes(bytes(sample), cp_isolation=["cp1252"]).best()
+    found = "cp1252" if best is None or _is_as_good(western, best) else best.encoding
     return _with_example(source, bytes(sample), found)
 
 
@@ -264,9 +265,13 @@ def _is_utf8(line: bytes) -> bool:
     return True
 
 
-def _is_latin(match: Any) -> bool:
-    """Tell whether Windows-1252 gives the same text as the best guess."""
-    return "cp1252" in (match.encoding, *match.could_be_from_charset)
+def _is_as_good(western: Any, best: Any) -> bool:
+    """Tell whether Windows-1252, the most frequent of these encodings, explains a text as well."""
+    if "cp1252" in (best.encoding, *best.could_be_from_charset):
+        return True
+    if western is None:
+        return False
+    return bool(western.chaos <= best.chaos and western.coherence >= best.coherence)
 
 
 def _with_example(source: Source, sample: bytes, encoding: str) -> Source:
