@@ -242,6 +242,40 @@ def test_no_known_rows_are_the_same_as_none(two):
         assert_array_equal(judge_labels(P, y, known=known).score_, plain.score_)
 
 
+def test_what_is_thought_of_a_known_row_does_not_come_from_itself(two):
+    P, y, _ = two
+    plain = judge_labels(P, y)
+    row = int(plain.order_[0])
+    for right in (0, 1):
+        found = judge_labels(P, y, known={row: right})
+        assert found.log_odds_[row] == plain.log_odds_[row]
+        assert found.wrong_[row] == (right != y[row])
+        others = np.arange(len(y)) != row
+        assert (found.log_odds_[others] != plain.log_odds_[others]).all()
+
+
+def test_known_rows_come_last(two):
+    P, y, _ = two
+    known = {int(i): int(i % 2) for i in judge_labels(P, y).order_[:30]}
+    found = judge_labels(P, y, known=known)
+    assert set(found.order_[-30:].tolist()) == set(known)
+    assert np.isfinite(found.score_[found.order_[:-30]]).all()
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_a_label_whose_rows_are_found_wrong_is_suspected_more_than_another(label):
+    P, y, _ = simulate.labelled(1500, rate=0.0, scale=2.0)
+    doubt = 1 - judge_labels(P, y).given_probability_
+    known = {}
+    for each in (0, 1):
+        worst = np.argsort(np.where(y == each, -doubt, 0))[:40:2]
+        known |= {int(i): int(1 - y[i] if each == label else y[i]) for i in worst}
+    found = judge_labels(P, y, known=known)
+    left = ~found.known_ & (doubt > 0.7)
+    mean = [found.wrong_[left & (y == each)].mean() for each in (label, 1 - label)]
+    assert mean[0] > 2 * mean[1]
+
+
 # -- Bad input -------------------------------------------------------------------------------------
 
 

@@ -18,6 +18,7 @@ from sorr.share.posterior import (
     Pairs,
     Rates,
     Start,
+    _log_flips,
     _log_odds,
     _weigh,
     calibrate,
@@ -88,21 +89,24 @@ def test_scores_that_contradict_the_labels_are_left_out():
 # -- Curves ----------------------------------------------------------------------------------------
 
 
-def random_pairs(seed, rare=False):
-    """Return two pairs of classes with counts in few bins, drawn at random."""
+def random_pairs(seed, rare=False, n_known=0):
+    """Return two pairs of classes with counts in few bins, drawn at random; some rows are known."""
     rng = np.random.default_rng(seed)
     score = np.sort(rng.normal(0, 4, size=(2, 60)), axis=1)
     share = 0.02 + 0.9 * expit(rng.uniform(0.4, 1.5, (2, 1)) * score - (5.0 if rare else 0.5))
     total = rng.integers(0, 40, size=(2, 60)).astype(float)
     second = rng.binomial(total.astype(int), share)
     mass = np.array([total - second, second], dtype=float)
-    return Pairs(np.array([0, 0]), np.array([1, 2]), score, mass)
+    known = np.zeros((2, 2, 2, 60))
+    np.add.at(known, tuple(rng.integers([[2], [2], [2], [60]], size=(4, n_known))), 1.0)
+    return Pairs(np.array([0, 0]), np.array([1, 2]), score, mass, known)
 
 
+@pytest.mark.parametrize("n_known", [0, 40])
 @pytest.mark.parametrize("rare", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_each_curve_has_the_largest_likelihood(seed, rare):
-    pairs = random_pairs(seed, rare)
+def test_each_curve_has_the_largest_likelihood(seed, rare, n_known):
+    pairs = random_pairs(seed, rare, n_known)
     r0 = np.array([0.0, 0.01, 0.05, 0.0, 0.03])
     r1 = np.array([0.0, 0.01, 0.05, 0.1, 0.08])
     reference, spread = np.array([0.5, 1.0, 1.0, 1.0, 1.0]), 1.0
@@ -110,10 +114,13 @@ def test_each_curve_has_the_largest_likelihood(seed, rare):
     found = fit_curves(pairs, r0, r1, reference, spread, start)
 
     def loss(theta, p, g):
-        q = r0[g] + (1 - r0[g] - r1[g]) * expit(np.exp(theta[0]) * pairs.score[p] + theta[1])
-        q = np.clip(q, 1e-15, 1 - 1e-15)
+        second = expit(np.exp(theta[0]) * pairs.score[p] + theta[1])
+        q = np.clip(r0[g] + (1 - r0[g] - r1[g]) * second, 1e-15, 1 - 1e-15)
         away = ((theta[0] - np.log(reference[g])) ** 2 + theta[1] ** 2) / spread**2
-        return -(pairs.mass[1, p] @ np.log(q) + pairs.mass[0, p] @ np.log1p(-q)) + away / 2
+        value = pairs.mass[1, p] @ np.log(q) + pairs.mass[0, p] @ np.log1p(-q)
+        for by_label, share in zip(pairs.known[:, :, p], (1 - second, second), strict=True):
+            value += by_label.sum(axis=0) @ np.log(np.maximum(share, 1e-300))
+        return -value + away / 2
 
     starts = [(0.0, 0.0), (-1.5, -2.0), (1.0, 1.0), (0.0, -4.0)]
     for p, g in product(range(2), range(5)):
@@ -125,10 +132,12 @@ def test_each_curve_has_the_largest_likelihood(seed, rare):
 
 
 def test_how_many_pairs_are_fitted_at_a_time_changes_nothing():
-    several = [random_pairs(seed) for seed in range(12)]
+    several = [random_pairs(seed, n_known=5) for seed in range(12)]
     pairs = Pairs(
         *(
-            np.concatenate([getattr(one, name) for one in several], axis=int(name == "mass"))
+            np.concatenate(
+                [getattr(one, name) for one in several], {"mass": 1, "known": 2}.get(name, 0)
+            )
             for name in Pairs._fields
         )
     )
@@ -144,26 +153,49 @@ def test_bins_hold_every_row_once_and_equal_scores_together():
     rng = np.random.default_rng(0)
     L = log_softmax(np.round(rng.normal(0, 3, size=(500, 2)), 1), axis=1)
     index, mass = rng.integers(2, size=500), rng.uniform(0.5, 2, size=500)
-    pairs = count_pairs(L, np.ones_like(L), index, mass, fewest=0)
-    assert_allclose(pairs.mass.sum(axis=(1, 2)), [mass[index == j].sum() for j in range(2)])
-    filled = pairs.mass.sum(axis=(0, 1)) > 0
+    right = np.where(rng.random(500) < 0.1, rng.integers(2, size=500), -1)
+    known = right >= 0
+    pairs = count_pairs(L, np.ones_like(L), index, mass, right, fewest=0)
+    for j in range(2):
+        assert_allclose(pairs.mass[j].sum(), mass[~known & (index == j)].sum())
+        for k in range(2):
+            assert_allclose(pairs.known[j, k].sum(), mass[(right == j) & (index == k)].sum())
+    filled = pairs.mass.sum(axis=(0, 1)) + pairs.known.sum(axis=(0, 1, 2)) > 0
     assert (np.diff(pairs.score[0][filled]) > 0).all()
     twice = np.tile(np.arange(500), 2)
-    again = count_pairs(L[twice], np.ones((1000, 2)), index[twice], mass[twice] / 2, fewest=0)
-    assert_allclose(again.score, pairs.score, atol=1e-9)
-    assert_allclose(again.mass, pairs.mass, atol=1e-9)
+    again = count_pairs(
+        L[twice], np.ones((1000, 2)), index[twice], mass[twice] / 2, right[twice], fewest=0
+    )
+    for one, other in zip(pairs[2:], again[2:], strict=True):
+        assert_allclose(other, one, atol=1e-9)
 
 
 def test_a_pair_needs_rows_of_both_labels_that_are_near_it():
     L = np.log(simulate.probabilities(300, K=3))
     index = L.argmax(axis=1)
     index[index == 2] = 1  # nobody is labelled 2
-    pairs = count_pairs(L, np.exp(L), index, np.ones(300))
+    nobody = np.full(300, -1)
+    pairs = count_pairs(L, np.exp(L), index, np.ones(300), nobody)
     assert_array_equal(pairs.first, [0])
     assert_array_equal(pairs.second, [1])
     near = np.exp(L[:, 0]) + np.exp(L[:, 1]) > 0.5
     assert pairs.mass.sum() == near.sum()
-    assert len(count_pairs(L, np.exp(L), index, np.full(300, 0.05)).first) == 0  # too few in mass
+    few = count_pairs(L, np.exp(L), index, np.full(300, 0.05), nobody)  # too few in mass
+    assert len(few.first) == 0
+
+
+def test_a_known_row_belongs_to_the_pair_of_its_label_and_its_true_class():
+    P, y, _ = simulate.labelled(600, K=3, rate=0.0, scale=1.0)
+    L, near = np.log(P), np.ones_like(P)  # every row is near every pair
+    right = np.full(600, -1)
+    row = np.flatnonzero(y == 0)[0]
+    none = count_pairs(L, near, y, np.ones(600), right)
+    right[row] = 2
+    found = count_pairs(L, near, y, np.ones(600), right)
+    assert list(zip(found.first, found.second, strict=True)) == [(0, 1), (0, 2), (1, 2)]
+    assert_array_equal(found.known[:, :, 1].sum(axis=2), [[0, 0], [1, 0]])
+    assert found.known.sum() == 1
+    assert_array_equal(none.mass.sum(axis=(0, 2)) - found.mass.sum(axis=(0, 2)), [1, 1, 0])
 
 
 # -- The hierarchy of rates ------------------------------------------------------------------------
@@ -260,7 +292,9 @@ def test_the_posterior_of_a_row_is_bayes_rule_averaged_over_explanations():
     L, index = log_softmax(rng.normal(0, 3, (n, K)), axis=1), rng.integers(K, size=n)
     grid = small_grid(3, 4, rng, 0.3)
     points = len(grid.r0)
-    pairs = Pairs(np.array([0, 0, 1]), np.array([1, 2, 2]), np.empty((3, 0)), np.empty((2, 3, 0)))
+    first, second = np.array([0, 0, 1]), np.array([1, 2, 2])
+    nothing = np.empty((2, 3, 0)), np.empty((2, 2, 3, 0))
+    pairs = Pairs(first, second, np.empty((3, 0)), *nothing)
     slope, shift = rng.uniform(0.5, 2, (3, points)), rng.normal(size=(3, points))
     weight = rng.dirichlet(np.ones(points), size=3)
     found = _log_odds(L, index, pairs, Curves(slope, shift, shift), grid, weight)
@@ -277,24 +311,33 @@ def test_the_posterior_of_a_row_is_bayes_rule_averaged_over_explanations():
         assert_allclose(expit(found[i]), odds / (1 + odds), atol=2e-4)  # interpolated
 
 
-def recipe_without_bins(P, y, mass):
-    """Return evidence and posteriors of two classes, each curve fitted to rows and not to bins."""
+def recipe_without_bins(P, y, mass, right=None):
+    """Return evidence and posteriors of two classes, each curve fitted to rows and not to bins.
+
+    Of a row that is not known, the label is likely, whatever the true class. Of a known one the
+    true class is, and then its label: by the rates, or drawn from what the row looks like.
+    """
     s, n = np.log(P[:, 1] / P[:, 0]), mass.sum()
+    right = np.full(len(y), -1) if right is None else right
+    known = right >= 0
 
     def best(r0, r1, reference, spread, start):
-        low, width = r0, 1 - r0 - r1
+        chance = np.array([[1 - r0, r0], [r1, 1 - r1]])  # from true class (rows) to label
+        of_first, of_second = (np.where(known, right == true, chance[true, y]) for true in (0, 1))
 
         def loss(theta):
             p = expit(np.exp(theta[0]) * s + theta[1])
-            q = np.clip(low + width * p, 1e-15, 1 - 1e-15)
+            joint = np.maximum(of_first * (1 - p) + of_second * p, 1e-300)
             away = np.array([theta[0] - np.log(reference), theta[1]]) / spread
-            pull = mass * (y / q - (1 - y) / (1 - q)) * width * p * (1 - p)
+            pull = mass * (of_second - of_first) * p * (1 - p) / joint
             gradient = np.array([pull @ (np.exp(theta[0]) * s), pull.sum()])
-            value = mass @ np.where(y == 1, np.log(q), np.log1p(-q))
-            return -value + away @ away / 2, away / spread - gradient
+            return -(mass @ np.log(joint)) + away @ away / 2, away / spread - gradient
 
         found = minimize(loss, start, jac=True, method="BFGS")
-        return found.x, -found.fun
+        p = expit(np.exp(found.x[0]) * s + found.x[1])
+        looks = np.where(y == 1, p, 1 - p)
+        labels = np.log(0.8 * chance[right, y] + 0.2 * looks) @ (mass * known)
+        return found.x, -found.fun + labels
 
     wide = (PULL * n) ** -0.5
     plain, _ = best(0, 0, 1.0, wide, np.zeros(2))
@@ -348,6 +391,68 @@ def test_two_classes_are_judged_as_by_the_recipe_without_bins(case, monkeypatch)
     fine = posterior(np.log(P), y, mass)
     assert_allclose(expit(fine.log_odds), w, atol=2e-3)
     assert_allclose(fine.evidence, evidence, atol=0.1)
+
+
+def some_known(y, wrong, seed=0, every=8):
+    """Return the true classes of some rows of two classes, more of those that are wrong."""
+    rng = np.random.default_rng(seed)
+    is_known = rng.random(len(y)) < np.where(wrong, 0.5, 1 / every)
+    return np.where(is_known, np.where(wrong, 1 - y, y), -1)
+
+
+@pytest.mark.parametrize("case", ["clean", "symmetric", "one class", "weighted"])
+def test_known_rows_are_judged_as_by_listing_what_their_labels_and_true_classes_may_be(
+    case, monkeypatch
+):
+    monkeypatch.setattr("sorr.share.posterior.COMMON_RATES", (0.0, 0.01, 0.06, 0.2))
+    monkeypatch.setattr("sorr.share.posterior.FREE_RATES", (0.0, 0.05, 0.2))
+    monkeypatch.setattr("sorr.share.posterior.BINS", 1500)
+    P, y, mass = rows_of(case)
+    rates = {"one class": simulate.one_class(2, 0.15), "clean": np.eye(2)}.get(case)
+    wrong = simulate.labelled(400, rate=0.06, rates=rates, seed=3)[2]
+    right = some_known(y, wrong)
+    evidence, w = recipe_without_bins(P, y, mass, right)
+    found = posterior(np.log(P), y, mass, right)
+    assert_allclose(expit(found.log_odds), w, atol=2e-3)
+    assert_allclose(found.evidence, evidence, atol=0.1)
+    plain = posterior(np.log(P), y, mass)
+    if case != "clean":
+        assert abs(found.evidence - plain.evidence) > 0.5  # what is known matters
+
+
+def test_known_labels_are_draws_by_the_rates_or_from_what_rows_look_like():
+    pairs, grid = random_pairs(0, n_known=9), Rates.for_classes(2)
+    points = len(grid.r0)
+    rng = np.random.default_rng(0)
+    slope, shift = rng.uniform(0.2, 2, (2, points)), rng.normal(size=(2, points))
+    found = _log_flips(pairs, Curves(slope, shift, shift), grid)
+    for p, g in product(range(2), range(0, points, 7)):
+        chance = (1 - grid.r0[g], grid.r0[g]), (grid.r1[g], 1 - grid.r1[g])
+        likely = 1.0
+        for truth, label, at in product(range(2), range(2), range(60)):
+            second = expit(slope[p, g] * pairs.score[p, at] + shift[p, g])
+            looks = (1 - second, second)[label]
+            likely *= (0.8 * chance[truth][label] + 0.2 * looks) ** pairs.known[truth, label, p, at]
+        assert_allclose(np.exp(found[p, g]), likely)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_labels_found_wrong_where_classes_overlap_are_no_evidence_of_others_at_random(seed):
+    P, y, _ = simulate.labelled(2000, rate=0.0, scale=2.5, seed=seed)
+    given = judge_labels(P, y).given_probability_
+    rows = np.flatnonzero((given > 0.2) & (given < 0.5))[:15]
+    found = judge_labels(P, y, known={int(i): int(1 - y[i]) for i in rows})
+    assert not found.has_evidence
+    assert not found.flagged_.any()
+
+
+def test_labels_found_wrong_where_the_model_is_certain_are_evidence():
+    P, y, _ = simulate.labelled(2000, rate=0.0, scale=4.0)
+    sure = np.flatnonzero(P[np.arange(2000), y] > 0.999)
+    y[sure[:3]] = 1 - y[sure[:3]]
+    plain = judge_labels(P, y)
+    found = judge_labels(P, y, known={int(i): int(1 - y[i]) for i in sure[:3]})
+    assert found.evidence_ > plain.evidence_ + 3
 
 
 # -- Laws ------------------------------------------------------------------------------------------
@@ -446,6 +551,76 @@ def test_a_constant_added_to_the_scores_of_a_row_changes_nothing(case):
     same(one, other)
 
 
+def draw_known(P, y, rng):
+    """Return the right labels of about a quarter of the rows, most of them as given."""
+    rows = np.flatnonzero(rng.random(len(y)) < 0.25)
+    other = rng.integers(P.shape[1], size=len(y))
+    return {int(i): int(y[i] if rng.random() < 0.6 else other[i]) for i in rows}
+
+
+@few
+@given(judged_rows())
+def test_nothing_known_changes_no_bit(case):
+    P, y, _ = case
+    L, mass = np.log(P), np.ones(len(y))
+    one, other = posterior(L, y, mass), posterior(L, y, mass, np.full(len(y), -1))
+    assert one.evidence == other.evidence
+    for name in ("log_odds", "calibrated", "rates", "spread"):
+        assert_array_equal(getattr(other, name), getattr(one, name))
+
+
+@few
+@given(judged_rows())
+def test_the_order_of_known_rows_changes_no_bit(case):
+    P, y, rng = case
+    known = draw_known(P, y, rng)
+    one = judge_labels(P, y, known=known)
+    for other in (
+        judge_labels(P, y, known=dict(reversed(known.items()))),
+        judge_labels(P, y, known=[known.get(i) for i in range(len(y))]),
+    ):
+        assert_array_equal(other.score_, one.score_)
+        assert other.evidence_ == one.evidence_
+
+
+@few
+@given(judged_rows())
+def test_the_order_of_rows_and_classes_changes_nothing_if_some_are_known(case):
+    P, y, rng = case
+    known = draw_known(P, y, rng)
+    one = judge_labels(P, y, known=known)
+    order, classes = rng.permutation(len(y)), rng.permutation(P.shape[1])
+    moved = {new: known[old] for new, old in enumerate(order.tolist()) if old in known}
+    other = judge_labels(P[order][:, classes], y[order], classes=classes, known=moved)
+    same(one, other, order)
+
+
+@few
+@given(judged_rows(most_classes=2))
+def test_whole_weights_are_copies_of_known_rows_too(case):
+    P, y, rng = case
+    known, weight = draw_known(P, y, rng), rng.integers(1, 4, size=len(y))
+    copies = np.repeat(np.arange(len(y)), weight)
+    of_copies = {new: known[old] for new, old in enumerate(copies.tolist()) if old in known}
+    one = judge_labels(P, y, sample_weight=weight, known=known)
+    other = judge_labels(P[copies], y[copies], known=of_copies)
+    same(one, other, copies)
+    assert_allclose(other.look_share_, one.look_share_)
+    assert_allclose(other.count_interval_, one.count_interval_, rtol=1e-4, atol=1e-4)
+
+
+@few
+@given(judged_rows())
+def test_every_row_may_be_known(case):
+    P, y, rng = case
+    right = np.where(rng.random(len(y)) < 0.1, rng.integers(P.shape[1], size=len(y)), y)
+    found = judge_labels(P, y, known=right)
+    assert_array_equal(found.wrong_, right != y)
+    assert not found.tier_.any()
+    assert np.isfinite(found.rates_).all()
+    assert_allclose(found.count_.sum(), (right != y).sum())
+
+
 @few
 @given(judged_rows(), st.sampled_from([0.5, 2.0]))
 def test_probabilities_squared_or_rooted_are_judged_alike(case, power):
@@ -516,6 +691,37 @@ def test_the_posterior_says_how_many_of_its_rows_are_wrong(name):
         inside = (found.wrong_ >= low) & (found.wrong_ <= high)
         assert inside.sum() > 30
         assert abs(found.wrong_[inside].mean() - wrong[inside].mean()) < 0.1
+
+
+@pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_suspect_found_wrong_makes_similar_rows_more_suspect_and_one_found_right_less(K, seed):
+    P, y, _ = simulate.labelled(1200, K, rate=0.08, scale=4.0, seed=seed)
+    plain = judge_labels(P, y)
+    suspects = np.flatnonzero((plain.wrong_ > 0.3) & (plain.wrong_ < 0.9))
+    checked, similar = suspects[::2][:15], suspects[1::2]
+    others = plain.suggested_[checked]
+    found = {
+        "wrong": judge_labels(P, y, known=dict(zip(checked.tolist(), others, strict=True))),
+        "right": judge_labels(P, y, known=dict(zip(checked.tolist(), y[checked], strict=True))),
+    }
+    mean = {name: each.wrong_[similar].mean() for name, each in found.items()}
+    assert mean["right"] < plain.wrong_[similar].mean() < mean["wrong"]
+    assert found["right"].evidence_ < plain.evidence_ < found["wrong"].evidence_
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_rows_known_at_random_bring_the_rates_closer(K):
+    rates, errors = simulate.one_class(K, 0.25), {"plain": [], "known": []}
+    for seed in range(8):
+        P, y, wrong = simulate.labelled(500, K, rates=rates, scale=2.0, seed=seed)
+        truth = np.where(wrong, 1, y)
+        rows = np.random.default_rng(seed).choice(500, 150, replace=False)
+        known = {int(i): int(truth[i]) for i in rows}
+        for name, each in (("plain", None), ("known", known)):
+            found = judge_labels(P, y, known=each).rates_
+            errors[name].append(np.abs(found - rates).max())
+    assert np.mean(errors["known"]) < 0.8 * np.mean(errors["plain"])
 
 
 @pytest.mark.parametrize("K", [2, 3])

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from sorr import judge_labels
-from sorr.share import LabelledRows, judge_rows, make_model, name_of
+from sorr.share import GivenProbabilities, LabelledRows, judge_rows, make_model, name_of
 from sorr.share.constants import STRONG
 from tests.share import simulate
 
@@ -29,10 +29,12 @@ class Scripted(LabelledRows):
         super().__init__(np.zeros((len(y), 1)), y, y, np.array([0, 1]), None, seed=0)
         self.by_model = by_model
         self.asked = []
+        self.learned = []
 
     def hold_out(self, estimator, **_):
         name = estimator if isinstance(estimator, str) else "own"
         self.asked.append(name)
+        self.learned.append((self.y, self.index, self.strata))
         return self.by_model[name]
 
 
@@ -182,6 +184,72 @@ def test_known_rows_are_passed_on():
     found = judge_rows(rows, "boosting", known={0: 1 - y[0]}).judgement
     assert found.wrong_[0] == 1
     assert_array_equal(np.flatnonzero(found.known_), [0])
+
+
+def test_models_learn_the_right_labels_and_the_given_ones_are_judged():
+    P, y, wrong = noisy(2000)
+    rows = Scripted(y, boosting=P, auto=P)
+    truth = np.where(wrong, 1 - y, y)
+    known = {int(i): int(truth[i]) for i in np.flatnonzero(wrong)[:40]}
+    found = judge_rows(rows, "boosting", known=known).judgement
+    assert rows.asked == ["boosting", "auto"]
+    right = y.copy()
+    right[list(known)] = list(known.values())
+    for learned in rows.learned:
+        for each in learned:
+            assert_array_equal(each, right)
+    assert_array_equal(found.labels_, y)
+    assert_array_equal(found.wrong_[list(known)], 1)
+    assert_array_equal(rows.y, y)  # what was given is left alone
+    both = judge_labels(P, y, known=known).ask_for_even_odds()
+    assert_allclose(found.log_odds_, both.confirm(judge_labels(P, y, known=known)).log_odds_)
+
+
+def test_a_forest_learns_what_is_known_about_a_corner_of_the_table():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(600, 2))
+    truth = (X[:, 0] > 0).astype(int)
+    corner = (X[:, 0] > 0.5) & (X[:, 1] > 0)
+    y = np.where(corner & (rng.random(600) < 0.6), 0, truth)
+    names = np.array(["no", "yes"])
+    rows = LabelledRows(X, names[y], y, names, None, seed=0)
+    in_corner = np.flatnonzero(corner)
+    known = {int(i): names[truth[i]] for i in in_corner[::2]}
+    left = in_corner[1::2]
+    before, after = judge_rows(rows, "auto"), judge_rows(rows, "auto", known=known)
+    assert after.probabilities[left, 1].mean() > before.probabilities[left, 1].mean() + 0.1
+    wrong = left[y[left] == 0]
+    gain = after.judgement.wrong_[wrong] - before.judgement.wrong_[wrong]
+    assert np.mean(gain > 0) > 0.9
+
+
+def test_probabilities_may_stand_for_a_model():
+    P, y = clean()
+    rows = Scripted(y)
+    found = judge_rows(rows, GivenProbabilities(P))
+    assert rows.asked == []
+    assert_array_equal(found.probabilities, P)
+    assert_array_equal(found.judgement.score_, judge_labels(P, y).score_)
+    assert found.judgement.models_[0][0] == "the model of these probabilities"
+
+
+def test_a_forest_has_to_share_the_evidence_of_probabilities_too():
+    P, y, wrong = noisy(2000)
+    known = {int(i): int(y[i]) for i in np.flatnonzero(~wrong)[:10]}
+    rows = Scripted(y, auto=blind(P))
+    assert not judge_rows(rows, GivenProbabilities(P), known=known).judgement.has_evidence
+    rows = Scripted(y, auto=P)
+    found = judge_rows(rows, GivenProbabilities(P), known=known).judgement
+    assert rows.asked == ["auto"]
+    assert found.verdict_ == "strong"
+    assert_array_equal(found.wrong_[list(known)], 0)
+
+
+def test_nothing_known_leaves_rows_and_judgement_as_they_are():
+    rows = labelled_rows()
+    one, other = judge_rows(rows, "auto"), judge_rows(rows, "auto", known={})
+    assert_array_equal(other.probabilities, one.probabilities)
+    assert_array_equal(other.judgement.score_, one.judgement.score_)
 
 
 def test_real_models_are_asked_too():

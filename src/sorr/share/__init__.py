@@ -9,7 +9,7 @@ from sorr.share.held_out import (
 )
 from sorr.share.judging import judge_labels
 from sorr.share.linear import centre_and_spread, judge_linear
-from sorr.share.models import MODELS, is_named, name_of, probabilities_of
+from sorr.share.models import MODELS, GivenProbabilities, is_named, name_of, probabilities_of
 from sorr.share.robust_line import judge_line
 from sorr.share.targets import TargetJudgement, judge_numbers, judge_targets
 from sorr.share.two_models import judge_rows, make_model
@@ -18,6 +18,7 @@ from sorr.share.verdict import Judgement, Tier, droppable
 __all__ = [
     "FEWEST_ROWS",
     "MODELS",
+    "GivenProbabilities",
     "Judgement",
     "LabelledRows",
     "NumberedRows",

@@ -44,6 +44,7 @@ from sorr.share.models import (
 from sorr.share.row_values import (
     EqualRows,
     as_pandas,
+    assign_folds,
     find_equal_rows,
     is_numeric,
     is_sparse,
@@ -588,6 +589,13 @@ class LabelledRows(TableRows):
         super().__init__(X, y, index, len(classes), weight, **options)
         self.index, self.classes = index, classes
 
+    def correct(self, right: IntArray) -> LabelledRows:
+        """Return the rows with other labels where `right` is the position of one, and not -1."""
+        corrected, known = copy(self), right >= 0
+        corrected.index = corrected.strata = np.where(known, right, self.index)
+        corrected.y = np.where(known, self.classes[right], self.y) if known.any() else self.y
+        return corrected
+
     def make(self, estimator: Any, n_jobs: int | None) -> Any:
         """Return a model that is not fitted: of any name but "auto", or a copy of an estimator."""
         return make_single(
@@ -632,6 +640,12 @@ class NumberedRows(TableRows):
     def __init__(self, X: Any, y: FloatArray, weight: FloatArray | None, **options: Any) -> None:
         super().__init__(X, y, np.zeros(len(y), dtype=np.intp), 1, weight, **options)
 
+    def correct(self, right: FloatArray) -> NumberedRows:
+        """Return the rows with other numbers where `right` has some."""
+        corrected = copy(self)
+        corrected.y = np.where(np.isnan(right), self.y, right)
+        return corrected
+
     def make(self, estimator: Any, n_jobs: int | None) -> Any:
         """Return a model that is not fitted: of any name but "auto", or a copy of an estimator."""
         return make_single(
@@ -661,21 +675,6 @@ class NumberedRows(TableRows):
         """Return the only number if the rows to learn from have one only."""
         first = self.y[train[:1]]
         return first if len(train) and (self.y[train] == first).all() else None
-
-
-def assign_folds(
-    index: IntArray, together: IntArray, n_folds: int, rng: np.random.Generator
-) -> IntArray:
-    """Return the fold of each row: groups stay together, and classes are spread evenly.
-
-    A group goes by the class of its first row. Folds differ by a group of each class at most.
-    """
-    _, first, group = np.unique(together, return_index=True, return_inverse=True)
-    order = rng.permutation(len(first))
-    order = order[np.argsort(index[first][order], kind="stable")]
-    fold = np.empty(len(first), dtype=np.intp)
-    fold[order] = np.arange(len(first)) % n_folds
-    return np.asarray(fold[group])
 
 
 def _as_forest_input(forest: Any, X: Any) -> Any:

@@ -13,13 +13,14 @@ from sorr._checks import as_classes, as_masses, as_vector, class_index
 from sorr._typing import FloatArray, IntArray
 from sorr.share.constants import (
     FEWEST_ROWS,
+    FOLDS,
     LARGEST_FILL,
     LEAST_KNOWLEDGE,
     SMALLEST,
     TOO_GOOD,
 )
 from sorr.share.models import as_log_probabilities
-from sorr.share.posterior import Posterior, posterior
+from sorr.share.posterior import DIGITS, Posterior, posterior
 from sorr.share.verdict import Judgement, conclude
 
 _TOLERANCE = 1e-3  # of the sum of the probabilities of a row
@@ -111,10 +112,17 @@ def judge(
     """Return the judgement from log probabilities that are checked already."""
     n = len(L)
     mass = np.ones(n) if weight is None else weight
+    right = as_right_labels(known, classes, n)
     is_enough = mass.sum() >= FEWEST_ROWS
-    post = posterior(L, index, mass) if is_enough else Posterior.unknown(np.exp(L))
+    post = posterior(L, index, mass, right) if is_enough else Posterior.unknown(np.exp(L))
     can_judge = post.knows >= LEAST_KNOWLEDGE
     evidence = post.evidence if can_judge else -np.inf
+    log_odds = post.log_odds if can_judge else np.full(n, -np.inf)
+    if can_judge:
+        for part in _parts_of_known(L, index, right):
+            taught = right.copy()
+            taught[part] = -1
+            log_odds[part] = posterior(L, index, mass, taught).log_odds[part]
     rows, others = np.arange(n), L.copy()
     others[rows, index] = -np.inf
     suggested = others.argmax(axis=1)
@@ -129,12 +137,23 @@ def judge(
             models_=((model, evidence),),
             index_=index,
             mass_=mass,
-            right_=_as_right_labels(known, classes, n),
-            log_odds_=post.log_odds if can_judge else np.full(n, -np.inf),
+            right_=right,
+            log_odds_=log_odds,
             spread_=post.spread,
             curve_=post.curve,
         )
     )
+
+
+def _parts_of_known(L: FloatArray, index: IntArray, right: IntArray) -> list[IntArray]:
+    """Return the known rows in parts: what is thought of a row, only other parts teach.
+
+    Neither the order of rows and classes matters, nor whether copies are rows or weights.
+    """
+    known = np.flatnonzero(right >= 0)
+    _, place = np.unique(np.round(L[known, index[known]], DIGITS), return_inverse=True)
+    parts = [known[place % FOLDS == part] for part in range(FOLDS)]
+    return [part for part in parts if len(part)]
 
 
 def as_log(probabilities: FloatArray) -> FloatArray:
@@ -235,7 +254,7 @@ def _match_classes(
     return found, index
 
 
-def _as_right_labels(known: Any, classes: npt.NDArray[Any], n: int) -> IntArray:
+def as_right_labels(known: Any, classes: npt.NDArray[Any], n: int) -> IntArray:
     """Return the position of the right label of each row that is known, and -1 of others."""
     right = np.full(n, -1, dtype=np.intp)
     if known is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -54,8 +54,17 @@ def is_named(estimator: Any) -> bool:
     return isinstance(estimator, str)
 
 
+class GivenProbabilities(NamedTuple):
+    """Held-out probabilities of a model that somebody else has trained, instead of a model."""
+
+    values: FloatArray
+    """Of shape (n_samples, n_classes)."""
+
+
 def name_of(model: Any) -> str:
     """Return what a model is called in a sentence."""
+    if isinstance(model, GivenProbabilities):
+        return "the model of these probabilities"
     if isinstance(model, Pipeline) and model.steps[-1][0] == FOREST_STEP:
         model = "auto"
     return _WORDS[model] if is_named(model) else type(model).__name__

@@ -8,6 +8,12 @@ with a plateau :math:`r_0` where the model is certain of j and :math:`1 - r_1` w
 of k. Overlap of the classes bends the curve, and only wrong labels keep it from its ends. All
 pairs of classes share one rate, from which each may deviate. Nothing is estimated once and for
 all: every rate of a grid counts by how well it explains the labels of all pairs together.
+
+Of a row that somebody checked, both the true class and the label are known. Its true class speaks
+about the curve without plateaus. Its label speaks about the rates, unless somebody was led to it
+by what the row looks like: a share :math:`\rho` of labels is drawn from the curve itself. So wrong
+labels that are known count for the rates where the model is certain, and hardly where it is not.
+Who chose a row by its score and its label has biased neither.
 """
 
 from __future__ import annotations
@@ -33,6 +39,7 @@ from sorr.share.constants import (
     MISFIT,
     NO_NOISE,
     PULL,
+    SHARE_WITHOUT_EVIDENCE,
     SMALLEST_SLOPE,
     SPREAD,
     SPREAD_OF_TWO,
@@ -43,8 +50,9 @@ _FISHER_STEPS = 60  # at most; ten or so are needed
 _HOPELESS = 60.0  # by which a log-likelihood is too low for its rates to count
 _SETTLED = 1e-5  # change of a log-likelihood that matters no longer
 _POINTS = 513  # scores at which posteriors are computed; between them they are interpolated
-_DIGITS = 9  # of scores after the point; those that differ by rounding are equal
+DIGITS = 9  # of scores after the point; those that differ by rounding are equal
 _NEGLIGIBLE = 1e-7  # weight of an explanation
+_BY_LOOK = SHARE_WITHOUT_EVIDENCE  # of labels, drawn from what rows look like: as of rows in doubt
 _CHUNK = 50_000  # numbers that are worked on at a time: they fit into a cache
 
 
@@ -160,6 +168,8 @@ class Pairs(NamedTuple):
     """Of shape (pairs, bins)."""
     mass: FloatArray
     """Of shape (2, pairs, bins): labelled as the first class, and as the second."""
+    known: FloatArray
+    """Of shape (2, 2, pairs, bins): rows of each true class with each label, where it is known."""
 
 
 def count_pairs(
@@ -167,37 +177,48 @@ def count_pairs(
     near: FloatArray,
     index: IntArray,
     mass: FloatArray,
+    right: IntArray,
     fewest: float = FEWEST_IN_PAIR,
 ) -> Pairs:
-    """Return the pairs with enough rows: those that are probably of one of the two classes."""
+    """Return the pairs with enough rows: those that are probably of one of the two classes.
+
+    `right` is the true class of rows that are known, and -1 of others.
+    """
     K = L.shape[1]
     members = [np.flatnonzero((index == j) & (mass > 0)) for j in range(K)]
     kept = []
     for j, k in combinations(range(K), 2):
-        parts = [rows[near[rows, j] + near[rows, k] > 0.5] for rows in (members[j], members[k])]
+        parts = [
+            rows[
+                (near[rows, j] + near[rows, k] > 0.5)
+                & ((right[rows] < 0) | (right[rows] == j) | (right[rows] == k))
+            ]
+            for rows in (members[j], members[k])
+        ]
         rows = np.concatenate(parts)
-        is_second = np.repeat([0.0, 1.0], [len(part) for part in parts])
+        label = np.repeat([0, 1], [len(part) for part in parts])
         if min(map(len, parts)) == 0 or mass[rows].sum() < fewest:
             continue
-        kept.append((j, k, *_bin(L[rows, k] - L[rows, j], mass[rows], is_second)))
+        truth = (right[rows] == k).astype(np.intp)
+        kind = label + np.where(right[rows] < 0, 0, 2 + 2 * truth)
+        kept.append((j, k, *_bin(L[rows, k] - L[rows, j], mass[rows], kind)))
     if not kept:
-        empty = np.empty(0, dtype=np.intp)
-        return Pairs(empty, empty, np.empty((0, BINS)), np.empty((2, 0, BINS)))
-    first, second, score, counts = zip(*kept, strict=True)
-    return Pairs(
-        np.array(first), np.array(second), np.array(score), np.array(counts).transpose(1, 0, 2)
-    )
+        empty, nothing = np.empty(0, dtype=np.intp), np.empty((6, 0, BINS))
+        return Pairs(empty, empty, nothing[0], nothing[:2], nothing[2:].reshape(2, 2, 0, BINS))
+    first, second, score, counts = map(np.array, zip(*kept, strict=True))
+    counts = counts.transpose(1, 0, 2)
+    return Pairs(first, second, score, counts[:2], counts[2:].reshape(2, 2, -1, BINS))
 
 
-def _bin(s: FloatArray, mass: FloatArray, is_second: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the mean score of each bin, and its mass by label.
+def _bin(s: FloatArray, mass: FloatArray, kind: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return the mean score of each bin, and its mass by kind of row, of which there are six.
 
     A bin holds as much of the rows, and of what the curve of a plain model turns on, as any
     other; equal scores are in one bin, so that copies of a row count as its weight.
     """
-    s = np.round(s, _DIGITS)
+    s = np.round(s, DIGITS)
     order = np.argsort(s)
-    s, mass, is_second = s[order], mass[order], is_second[order]
+    s, mass, kind = s[order], mass[order], kind[order]
     bend = mass * expit(s) * expit(-s)
     reach = np.cumsum(mass / mass.sum() + bend / max(float(bend.sum()), 1e-300)) / 2
     starts = np.flatnonzero(np.append(True, s[1:] != s[:-1]))
@@ -207,8 +228,8 @@ def _bin(s: FloatArray, mass: FloatArray, is_second: FloatArray) -> tuple[FloatA
     bins = np.repeat(bins, np.diff(np.append(starts, len(s))))
     total = np.bincount(bins, mass, BINS)
     score = np.bincount(bins, mass * s, BINS) / np.maximum(total, 1e-300)
-    of_second = np.bincount(bins, mass * is_second, BINS)
-    return score, np.array([np.maximum(total - of_second, 0.0), of_second])
+    by_kind = np.bincount(kind * BINS + bins, mass, 6 * BINS).astype(np.float64)
+    return score, by_kind.reshape(6, BINS)
 
 
 class Curves(NamedTuple):
@@ -245,6 +266,7 @@ def fit_curves(
         _fit_some(
             pairs.score[at : at + step],
             pairs.mass[:, at : at + step],
+            pairs.known[:, :, at : at + step].sum(axis=1),
             r0,
             r1,
             np.log(reference),
@@ -261,6 +283,7 @@ def fit_curves(
 def _fit_some(
     score: FloatArray,
     mass: FloatArray,
+    sure: FloatArray,
     r0: FloatArray,
     r1: FloatArray,
     log_reference: FloatArray,
@@ -270,6 +293,8 @@ def _fit_some(
     """Return the same for some of the pairs, by damped steps of Fisher scoring."""
     s = score[:, None, :]
     n0, n1 = mass[:, :, None, :]
+    k0, k1 = sure[:, :, None, :]
+    has_sure = bool(sure.any())
     low, width = r0[:, None], (1 - r0 - r1)[:, None]
     shape = (len(score), len(r0))
     best = Curves(
@@ -285,6 +310,9 @@ def _fit_some(
         p = expit(bent + c[..., None])
         q = np.clip(low + width * p, 1e-15, 1 - 1e-15)
         value = (n1 * np.log(q) + n0 * np.log1p(-q)).sum(axis=-1)
+        if has_sure:
+            logit = bent + c[..., None]
+            value += (k1 * log_expit(logit) + k0 * log_expit(-logit)).sum(axis=-1)
         value -= 0.5 * precision * ((u - log_reference) ** 2 + c**2)
         gain = value - best.value
         better = gain > 0
@@ -297,6 +325,9 @@ def _fit_some(
         dq = width * p * (1 - p)
         pull = (n1 / q - n0 / (1 - q)) * dq
         info = (n0 + n1) * dq**2 / (q * (1 - q))
+        if has_sure:
+            pull = pull + k1 - (k0 + k1) * p
+            info = info + (k0 + k1) * p * (1 - p)
         bends = info * bent
         new = (
             (pull * bent).sum(axis=-1) - precision * (u - log_reference),
@@ -411,11 +442,17 @@ class Posterior:
         return cls(0.0, -np.inf, nothing, probabilities, np.eye(K), np.zeros(K), None)
 
 
-def posterior(L: FloatArray, index: IntArray, mass: FloatArray) -> Posterior:
-    """Return the posterior from log probabilities that are held out, one column for each class."""
+def posterior(
+    L: FloatArray, index: IntArray, mass: FloatArray, right: IntArray | None = None
+) -> Posterior:
+    """Return the posterior from log probabilities that are held out, one column for each class.
+
+    `right` is the true class of rows that are known, and -1 of others.
+    """
     K = L.shape[1]
+    right = np.full(len(index), -1) if right is None else right
     calibrated = _calibrate_two if K == 2 else _calibrate_many
-    pairs, plain, robust = calibrated(L, index, mass)
+    pairs, plain, robust = calibrated(L, index, mass, right)
     shares = np.bincount(index, mass, K) / mass.sum()
     entropy = -float(shares @ np.log(np.maximum(shares, 1e-300)))
     grid = Rates.for_classes(K)
@@ -423,7 +460,8 @@ def posterior(L: FloatArray, index: IntArray, mass: FloatArray) -> Posterior:
     reference[0] = max(float(plain.slopes[0]), SMALLEST_SLOPE)
     spread = SPREAD_OF_TWO if K == 2 else SPREAD
     curves = fit_curves(pairs, grid.r0, grid.r1, reference, spread, robust)
-    weights = _weigh(grid, curves.value - curves.value[:, :1])
+    value = curves.value + _log_flips(pairs, curves, grid)
+    weights = _weigh(grid, value - value[:, :1])
     log_odds = _log_odds(L, index, pairs, curves, grid, weights.of_pair)
     return Posterior(
         1 + plain.log_likelihood / mass.sum() / entropy,
@@ -431,28 +469,45 @@ def posterior(L: FloatArray, index: IntArray, mass: FloatArray) -> Posterior:
         log_odds,
         plain.probabilities,
         _mean_rates(K, pairs, grid, weights),
-        _spread_of_counts(K, pairs, curves, grid, weights, log_odds, index, mass),
+        _spread_of_counts(
+            K, pairs, curves, grid, weights, log_odds, index, np.where(right < 0, mass, 0.0)
+        ),
         _main_curve(pairs, curves, grid, weights),
     )
 
 
+def _log_flips(pairs: Pairs, curves: Curves, grid: Rates) -> FloatArray:
+    """Return how likely the labels of known rows are at each point, given their true classes."""
+    found = np.zeros((len(pairs.first), len(grid.r0)))
+    for p in np.flatnonzero(pairs.known.any(axis=(0, 1, 3))):
+        second = expit(curves.slope[p][:, None] * pairs.score[p] + curves.shift[p][:, None])
+        looks = 1 - second, second
+        for truth, rate in ((0, grid.r0), (1, grid.r1)):
+            for label in (0, 1):
+                at_random = (rate if label != truth else 1 - rate)[:, None]
+                chance = (1 - _BY_LOOK) * at_random + _BY_LOOK * looks[label]
+                found[p] += np.log(np.maximum(chance, 1e-300)) @ pairs.known[truth, label, p]
+    return found
+
+
 def _calibrate_many(
-    L: FloatArray, index: IntArray, mass: FloatArray
+    L: FloatArray, index: IntArray, mass: FloatArray, right: IntArray
 ) -> tuple[Pairs, Calibration, Start]:
     """Return the pairs, the plain calibration, and where a calibration with some noise ends."""
     z = (L - L.mean(axis=1, keepdims=True))[None]
-    plain = calibrate(z, index, mass, pull=PULL)
-    robust = calibrate(z, index, mass, noise=ASSUMED_NOISE, pull=PULL)
-    pairs = count_pairs(L, robust.probabilities, index, mass)
+    best = np.where(right < 0, index, right)
+    plain = calibrate(z, best, mass, pull=PULL)
+    robust = calibrate(z, best, mass, noise=ASSUMED_NOISE, pull=PULL)
+    pairs = count_pairs(L, robust.probabilities, index, mass, right)
     shift = robust.shift[pairs.second] - robust.shift[pairs.first]
     return pairs, plain, Start(max(float(robust.slopes[0]), SMALLEST_SLOPE), shift)
 
 
 def _calibrate_two(
-    L: FloatArray, index: IntArray, mass: FloatArray
+    L: FloatArray, index: IntArray, mass: FloatArray, right: IntArray
 ) -> tuple[Pairs, Calibration, Start]:
     """Return the same for two classes: both calibrations are curves of the only pair."""
-    pairs = count_pairs(L, np.ones_like(L), index, mass, fewest=0)
+    pairs = count_pairs(L, np.ones_like(L), index, mass, right, fewest=0)
     spread, start = (PULL * mass.sum()) ** -0.5, Start(1.0, np.zeros(1))
     found = []
     for rate in (0.0, ASSUMED_NOISE / 2):
@@ -545,7 +600,7 @@ def _main_curve(pairs: Pairs, curves: Curves, grid: Rates, weights: Weights) -> 
     """Return the curve of the pair with the most wrong labels, or of the largest one."""
     if not len(pairs.first):
         return None
-    size = pairs.mass.sum(axis=(0, 2))
+    size = pairs.mass.sum(axis=(0, 2)) + pairs.known.sum(axis=(0, 1, 3))
     rate = weights.of_pair @ (grid.r0 + grid.r1)
     p = int((rate * size).argmax())
     mass = pairs.mass[:, p].sum(axis=0)
@@ -579,6 +634,7 @@ def _spread_of_counts(
     """Return standard deviations of the number of wrong labels, by the label they have.
 
     The rates are uncertain, with given rates each label is wrong or not, and no curve is exact.
+    `mass` is that of rows that nobody checked; of others it is zero.
     """
     w = expit(log_odds)
     by_chance = np.bincount(index, mass * w * (1 - w), K)

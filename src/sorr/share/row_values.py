@@ -119,3 +119,18 @@ def merge_groups(one: IntArray, other: npt.NDArray[Any]) -> IntArray:
 def is_sparse(X: Any) -> bool:
     """Tell whether rows are sparse."""
     return bool(sparse.issparse(X))
+
+
+def assign_folds(
+    index: IntArray, together: IntArray, n_folds: int, rng: np.random.Generator
+) -> IntArray:
+    """Return the fold of each row: groups stay together, and classes are spread evenly.
+
+    A group goes by the class of its first row. Folds differ by a group of each class at most.
+    """
+    _, first, group = np.unique(together, return_index=True, return_inverse=True)
+    order = rng.permutation(len(first))
+    order = order[np.argsort(index[first][order], kind="stable")]
+    fold = np.empty(len(first), dtype=np.intp)
+    fold[order] = np.arange(len(first)) % n_folds
+    return np.asarray(fold[group])

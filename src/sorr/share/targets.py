@@ -102,6 +102,20 @@ class TargetJudgement(Verdict):
     count_: float = 0.0
     count_interval_: FloatArray = field(default_factory=lambda: np.zeros(2))
 
+    def know(self, known: Any) -> TargetJudgement:
+        """Return the judgement of somebody who has checked some rows.
+
+        Parameters
+        ----------
+        known : mapping or array-like of shape (n_samples,)
+            The right numbers, as in `judge_targets`.
+
+        Returns
+        -------
+        TargetJudgement
+        """
+        return conclude_targets(replace(self, right_=_as_right_numbers(known, len(self.given_))))
+
     @property
     def known_(self) -> BoolArray:
         """The rows that somebody has checked."""
@@ -491,6 +505,8 @@ def judge_numbers(
     """
     rows.refuse_texts(estimator)
     y, mass, name = rows.y, rows.mass, name_of(estimator)
+    rows = rows.correct(_as_right_numbers(known, len(y)))  # models learn what is known
+    learned = rows.y
     if (reason := why_not(y, mass)) is not None:
         middle = np.full(len(y), float(np.average(y, weights=mass)))
         silent = cannot_judge(middle, y, mass, f"y {reason}", known=known, model=name)
@@ -498,13 +514,13 @@ def judge_numbers(
     if not (cv is None or isinstance(cv, int | np.integer)):
         cv = list(rows.split(cv, groups))  # both rounds have the same folds
     first = rows.hold_out(estimator, cv=cv, groups=groups, limit=limit)[:, 0]
-    off = y - first - weighted_median(y - first, mass)
+    off = learned - first - weighted_median(learned - first, mass)
     typical = max(weighted_median(np.abs(off), mass), floor_of(y, mass)) / NORMAL.quantile(0.5)
     is_far = find_far(off / typical)
     both, better = first, False
     if is_far.any():
         second = _predict_without(rows, estimator, is_far, cv, groups, limit)
-        gain = np.abs(y - first) - np.abs(y - second)
+        gain = np.abs(learned - first) - np.abs(learned - second)
         better = is_clearly_positive(gain[~is_far], mass[~is_far])
         both = 0.5 * (first + second)
     spread = _usual_sizes(rows, both, mass)

@@ -22,9 +22,10 @@ from sorr.share.constants import (
     TREES,
 )
 from sorr.share.held_out import LabelledRows, NumberedRows
-from sorr.share.judging import as_log, judge
+from sorr.share.judging import as_log, as_right_labels, judge
 from sorr.share.models import (
     FOREST_STEP,
+    GivenProbabilities,
     as_scores,
     blend,
     is_named,
@@ -263,17 +264,24 @@ def judge_rows(
     rows: there, a forest needs clear evidence instead, and so does a model beside which there can
     be no forest. Clean labels pay little: the second model is fitted only if the first one sees
     evidence.
+
+    The estimator may also be probabilities that are known already. Of rows that somebody checked
+    (`known`), models learn the right label, and the judge the rates of wrong ones.
     """
+    right = as_right_labels(known, rows.classes, len(rows))
+    given, rows = rows.index, rows.correct(right)
 
     def judged_by(model: Any, rows: LabelledRows = rows) -> Judged:
         fitted, has_folds = None, cv is not None or groups is not None or len(rows) > limit
-        if is_named(model) and model == "auto" and not (has_folds or rows.has_zero_weights):
+        if isinstance(model, GivenProbabilities):
+            probabilities = model.values
+        elif is_named(model) and model == "auto" and not (has_folds or rows.has_zero_weights):
             fitted = ForestAndLine(random_state=rows.seed, n_jobs=rows.n_jobs)
             probabilities = fitted.fit_held_out(rows.X, rows.y, rows.weight)
         else:
             probabilities = rows.hold_out(model, cv=cv, groups=groups, limit=limit)
         L, name = as_log(probabilities), name_of(model)
-        found = judge(L, rows.index, rows.classes, rows.weight, known=known, model=name)
+        found = judge(L, given, rows.classes, rows.weight, known=known, model=name)
         return Judged(found, probabilities, fitted)
 
     def judged_by_forest(model: Any, rows: LabelledRows = rows) -> Judged:
@@ -286,7 +294,7 @@ def judge_rows(
     mass = len(rows) if rows.weight is None else rows.weight.sum()
     if mass < FEWEST_ROWS:
         even = np.full((len(rows), len(rows.classes)), 1 / len(rows.classes))
-        judgement = judge(np.log(even), rows.index, rows.classes, rows.weight, known=known)
+        judgement = judge(np.log(even), given, rows.classes, rows.weight, known=known)
         return Judged(judgement, even)
     if not (is_named(estimator) and estimator in ("auto", "forest")):
         first = judged_by(estimator)

@@ -159,7 +159,7 @@ class Verdict:
     @property
     def n_reviews(self) -> int:
         """How many known rows are not obviously wrong: they tell how many others are wrong."""
-        return int((self.known_ & (self.odds_at_random <= 1)).sum())
+        return int(self.mass_[self.known_ & (self.odds_at_random <= 1)].sum())
 
     # -- In words
 
@@ -207,8 +207,9 @@ class Verdict:
 
     @cached_property
     def order_(self) -> IntArray:
-        """The rows by tier and score, the most suspect first."""
-        return np.lexsort([-self.score_, -self.tier_.astype(np.intp)])
+        """The rows, the most suspect first: tiers 3 and 2, all others by score, known ones last."""
+        tier = np.where(self.flagged_, self.tier_, Tier.NOTHING).astype(np.intp)
+        return np.lexsort([-self.score_, -tier, self.known_])
 
 
 class Reviewed(NamedTuple):
@@ -220,31 +221,68 @@ class Reviewed(NamedTuple):
     has_reviews: bool
 
 
-def review(draft: Verdict, is_wrong: BoolArray, doubt: FloatArray) -> Reviewed:
-    """Return probabilities and scores, given which known rows are wrong and the doubt about all.
+def review(
+    draft: Verdict, is_wrong: BoolArray, doubt: FloatArray, groups: IntArray | None = None
+) -> Reviewed:
+    r"""Return probabilities and scores, given which known rows are wrong and the doubt about all.
 
-    From 20 known rows on, they tell how many others are wrong that are only in doubt.
+    From 20 known rows on, they tell how many others are wrong that are only in doubt. A row is
+    right if neither chance makes it wrong, nor a look at it:
+
+    .. math:: 1 - w_i = (1 - c_i) (1 - \rho_g d_i)
+
+    with the odds at random of c, the doubt d, and a rate for each group of rows. The known rows
+    say what the rates are: first that of all groups, and around it that of each.
     """
-    known = draft.known_
+    known, mass = draft.known_, draft.mass_
     look_share = SHARE_WITH_EVIDENCE if draft.has_evidence else SHARE_WITHOUT_EVIDENCE
     odds, ranked = draft.odds_at_random, np.exp(np.minimum(draft.log_odds_, 700.0))
-    asked = known & (odds <= 1)
-    has_reviews = int(asked.sum()) >= ENOUGH_REVIEWS
+    asked = known & (odds <= 1) & (mass > 0)
+    has_reviews = float(mass[asked].sum()) >= ENOUGH_REVIEWS
     if has_reviews:
-        usual, in_tier = PRIOR_REVIEWS * look_share, asked & draft.is_in_doubt
-        look_share = (usual + (in_tier & is_wrong).sum()) / (PRIOR_REVIEWS + in_tier.sum())
-        # A row goes wrong as far as it is in doubt, but no further than somebody looked.
-        wrong_asked = usual + float((asked & is_wrong).sum())
-        rate = min(wrong_asked / (PRIOR_REVIEWS + float(doubt[asked].sum())), ALMOST_SURE)
-        near = (odds <= 1) & (doubt >= doubt[asked].min())
-        by_look = np.where(near, rate * doubt, 0.0)
-        # Right is what neither chance nor look makes wrong.
+        in_tier = mass * (asked & draft.is_in_doubt)
+        by_chance = odds / (1 + odds)
+        rate = _rate_of_look(look_share, asked, is_wrong, by_chance, doubt, mass)
+        rates = np.full(len(doubt), rate)
+        for group in np.unique(groups[asked]) if groups is not None else ():
+            inside = groups == group
+            rates[inside] = _rate_of_look(rate, asked & inside, is_wrong, by_chance, doubt, mass)
+        look_share = (PRIOR_REVIEWS * look_share + float(in_tier[is_wrong].sum())) / (
+            PRIOR_REVIEWS + float(in_tier.sum())
+        )
+        near = (odds <= 1) & (doubt >= doubt[asked].min())  # no further than somebody looked
+        by_look = np.where(near, rates * doubt, 0.0)
         odds, ranked = ((each + by_look) / (1 - by_look) for each in (odds, ranked))
     wrong = odds / (1 + odds)
     wrong[known] = is_wrong[known]
     score = np.log1p(ranked) - np.log1p(-TIE_BREAKER * doubt)
     score[known] = np.where(is_wrong[known], np.inf, -np.inf)
     return Reviewed(wrong, score, float(look_share), has_reviews)
+
+
+_RATES_OF_LOOK = (np.arange(90) + 0.5) / 90 * ALMOST_SURE  # no look makes a row more than that
+
+
+def _rate_of_look(
+    usual: float,
+    asked: BoolArray,
+    is_wrong: BoolArray,
+    by_chance: FloatArray,
+    doubt: FloatArray,
+    mass: FloatArray,
+) -> float:
+    """Return the mean rate at which rows go wrong as far as they are in doubt.
+
+    The usual rate counts for as many known rows as its prior does.
+    """
+    rows = np.flatnonzero(asked)
+    right = (1 - by_chance[rows]) * (1 - _RATES_OF_LOOK[:, None] * doubt[rows])
+    right = np.minimum(right, 1 - 1e-9)  # a row may be wrong that nobody could doubt
+    value = np.where(is_wrong[rows], np.log1p(-right), np.log(right)) @ mass[rows]
+    value += (PRIOR_REVIEWS * usual - 1) * np.log(_RATES_OF_LOOK)
+    value += (PRIOR_REVIEWS * (1 - usual) - 1) * np.log1p(-_RATES_OF_LOOK)
+    weight = np.exp(value - value.max())
+    return float(weight @ _RATES_OF_LOOK / weight.sum())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -489,7 +527,7 @@ def conclude(draft: Judgement) -> Judgement:
     index, mass, right = draft.index_, draft.mass_, draft.right_
     K = len(draft.classes_)
     is_wrong = draft.known_ & (right != index)
-    found = review(draft, is_wrong, 1 - draft.given_probability_)
+    found = review(draft, is_wrong, 1 - draft.given_probability_, index)
     counted = found.wrong if draft.has_evidence or found.has_reviews else is_wrong * 1.0
     count = np.bincount(index, mass * counted, K).astype(np.float64)
     size = np.bincount(index, mass, K)
