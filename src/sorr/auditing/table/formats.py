@@ -23,6 +23,7 @@ from sorr.auditing.table.scan import LONGEST
 from sorr.auditing.table.text import Pass, aside_note
 from sorr.auditing.table.values import (
     MISSING,
+    Seal,
     SetAside,
     Table,
     TableError,
@@ -177,7 +178,8 @@ def _arrow_table(source: Source, table: Any, plan: _Plan, tick: Tick) -> Table:
     with ThreadPoolExecutor() as pool:  # pyarrow lets go of the interpreter
         columns = list(pool.map(_column, table.columns, is_text))
     frame = pd.DataFrame(dict(zip(plan.names, columns, strict=True)), copy=False)
-    return Table(frame, plan.rows, None, plan.n_there, tuple(notes), source.name)
+    mark = Seal.of_file(source.path).fingerprint(plan.n_there, len(plan.names))
+    return Table(frame, plan.rows, None, plan.n_there, tuple(notes), source.name, fingerprint=mark)
 
 
 def _is_binary(kind: Any) -> bool:
@@ -266,15 +268,18 @@ def read_json(
     """
     picked: IntArray | None = None
     sampled: list[str] = []
+    n_there, keys = 0, set[str]()
     if n_rows is not None:
-        n_there = sum(row.value is not None for row in _objects(source, begin(0)))
+        for row in _objects(source, begin(0)):
+            n_there += row.value is not None
+            keys.update(row.value or ())
         rows, sampled = chosen_rows(n_there, n_rows, random_state)
         picked = rows if sampled else None
     cells: dict[str, list[Any]] = {}
     lines: list[int] = []
     aside: list[SetAside] = []
-    n_there, at = 0, 0
-    with closing(_objects(source, begin(1))) as found:
+    n_there, at, seal = 0, 0, Seal()
+    with closing(_objects(source, begin(1), seal)) as found:
         for row in found:
             if row.value is None:
                 aside.append(SetAside(row.line, 0, row.text))
@@ -307,7 +312,10 @@ def read_json(
     told = [*sampled, *encoding_notes(source), *aside_note(aside, n_there, verb), *notes]
     every = np.arange(n_there, dtype=np.int64) if picked is None else picked
     places = np.array(lines, dtype=np.int64)
-    return Table(frame, every, places, n_there, tuple(told), source.name, tuple(aside))
+    mark = seal.fingerprint(n_there, len(keys) or len(names))
+    return Table(
+        frame, every, places, n_there, tuple(told), source.name, tuple(aside), fingerprint=mark
+    )
 
 
 def _frame(cells: dict[str, list[Any]], names: list[str], as_text: set[str], n: int) -> DataFrame:
@@ -344,9 +352,11 @@ def _row_bytes(cells: dict[str, list[Any]]) -> float:
     return bytes_per_row(is_text.count(False), widths)
 
 
-def _objects(source: Source, tick: Tick) -> Generator[_Row, None, None]:
+def _objects(source: Source, tick: Tick, seal: Seal | None = None) -> Generator[_Row, None, None]:
     """Yield the objects of a text."""
-    blocks = text(source, tick)
+    blocks: Iterator[bytes] = text(source, tick)
+    if seal is not None:
+        blocks = seal.watch(blocks)
     first = next(blocks, b"")
     is_list = first.lstrip()[:1] == b"["
     is_spread = first.lstrip()[:1] == b"{" and not _is_object(first.lstrip().split(b"\n", 1)[0])

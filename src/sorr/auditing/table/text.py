@@ -25,6 +25,7 @@ from sorr.auditing.table.files import (
 from sorr.auditing.table.scan import LONGEST, Dialect, Records, long_fields, scan
 from sorr.auditing.table.values import (
     MISSING,
+    Seal,
     SetAside,
     Table,
     TableError,
@@ -242,6 +243,7 @@ class Survey:
     shifts: IntArray = field(repr=False)
     cuts: IntArray = field(repr=False)
     """Where in the text there are no rows: pairs of bytes."""
+    seal: Seal = field(repr=False)
 
     def lines(self, rows: IntArray) -> IntArray:
         """Return the lines where rows begin, counted from 1."""
@@ -250,12 +252,13 @@ class Survey:
 
 
 def _records(
-    source: Source, layout: Layout, tick: Tick
+    source: Source, layout: Layout, tick: Tick, seal: Seal | None = None
 ) -> Iterator[tuple[Records, BoolArray, BoolArray]]:
     """Yield the records of a text, which of them are rows, and which are ragged."""
     n_above = layout.n_above
     with closing(text(source, tick)) as blocks:
-        for found in scan(blocks, layout.dialect, source.name):
+        seen = blocks if seal is None else seal.watch(blocks)
+        for found in scan(seen, layout.dialect, source.name):
             is_there = found.n_fields > 0
             if n_above:
                 above = np.flatnonzero(is_there)[:n_above]
@@ -273,7 +276,8 @@ def survey(source: Source, layout: Layout, tick: Tick) -> Survey:
     aside: list[SetAside] = []
     codes: set[int] = set()
     changes, shifts, cuts = array("q"), array("q"), array("q")
-    for found, is_row, is_ragged in _records(source, layout, tick):
+    seal = Seal(keeps=True)
+    for found, is_row, is_ragged in _records(source, layout, tick, seal):
         rows = np.flatnonzero(is_row)
         moves = found.lines[rows] - np.arange(n_rows, n_rows + len(rows))
         is_new = np.diff(moves, prepend=moves[:1] - 1) != 0
@@ -318,6 +322,7 @@ def survey(source: Source, layout: Layout, tick: Tick) -> Survey:
         np.array(changes, dtype=np.int64),
         np.array(shifts, dtype=np.int64),
         np.array(cuts, dtype=np.int64).reshape(-1, 2),
+        seal,
     )
 
 
@@ -381,6 +386,8 @@ def read_delimited(
         source.name,
         tuple(found.set_aside),
         layout.dialect.separator,
+        found.seal.fingerprint(found.n_rows, len(names)),
+        found.seal.original(found.n_rows),
     )
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,6 +29,9 @@ _PLAIN = re.compile(
 _WHOLE = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
 _CODE = re.compile(r"\s*0\d", re.ASCII)
 _EXACT = 2**53  # a float keeps every whole number up to here
+_DIGITS = 16  # of a fingerprint: two tables share one by accident once in 2**64
+_MOST_KEPT = 16_000_000  # bytes of a text that a report may carry along
+_MOST_KEPT_ROWS = 50_000  # of it
 MISSING = (
     *("", "NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A", "<NA>", "NULL", "null"),
     *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
@@ -159,6 +165,11 @@ class Table:
         Records that could not be read as rows.
     separator : str or None
         What separates the fields in the file. None if it is not delimited text.
+    fingerprint : str
+        The size of the whole table and a digest of its content, as in 150x5-0c1f5d2ba3e94d77. ""
+        if nobody asked for one.
+    original : bytes or None
+        The whole text in UTF-8, if it is delimited text that is short enough to carry along.
     """
 
     frame: DataFrame = field(repr=False)
@@ -169,6 +180,8 @@ class Table:
     name: str
     set_aside: tuple[SetAside, ...] = field(default=(), repr=False)
     separator: str | None = None
+    fingerprint: str = ""
+    original: bytes | None = field(default=None, repr=False)
 
 
 def column_names(written: Sequence[str], file: str) -> tuple[list[str], list[str]]:
@@ -328,3 +341,133 @@ def spell(value: Any) -> str:
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False, default=spell)
     return str(value)
+
+
+# -- Fingerprints ----------------------------------------------------------------------------------
+
+
+class Seal:
+    """A digest of the text of a file, made of its blocks as they pass, and the text if short."""
+
+    def __init__(self, *, keeps: bool = False) -> None:
+        self._digest = hashlib.blake2b()
+        self._size = 0
+        self._blocks: list[bytes] | None = [] if keeps else None
+
+    @classmethod
+    def of_file(cls, path: Path) -> Seal:
+        """Return the seal of all bytes of a file."""
+        found = cls()
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                found.add(block)
+        return found
+
+    def watch(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield blocks as they are, while another thread makes the digest of the last one."""
+        with ThreadPoolExecutor(1) as pool:
+            turn: Future[None] | None = None
+            for block in blocks:
+                if turn is not None:
+                    turn.result()
+                turn = pool.submit(self.add, block)
+                yield block
+
+    def add(self, block: bytes) -> None:
+        """Take the next bytes into account."""
+        self._digest.update(block)
+        if self._blocks is not None:
+            self._size += len(block)
+            self._blocks.append(block)
+            if self._size > _MOST_KEPT:
+                self._blocks = None
+
+    def fingerprint(self, n_rows: int, n_columns: int) -> str:
+        """Return the fingerprint of a table of this size."""
+        return f"{n_rows}x{n_columns}-{self._digest.hexdigest()[:_DIGITS]}"
+
+    def original(self, n_rows: int) -> bytes | None:
+        """Return the text of a table of so many rows, if it was kept."""
+        if self._blocks is None or n_rows > _MOST_KEPT_ROWS:
+            return None
+        return b"".join(self._blocks)
+
+
+def fingerprint_frame(frame: DataFrame) -> str:
+    """Return the fingerprint of a frame: its size, its names, and its values in their order.
+
+    The index does not matter, nor how pandas stores a column: numbers may be whole or floats, texts
+    objects or strings, and None, NaN, NaT and NA are all missing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"x": [1, 2], "label": ["a", None]})
+    >>> fingerprint_frame(frame) == fingerprint_frame(frame.astype(object).set_index([[7, 8]]))
+    True
+    """
+    digest = hashlib.blake2b()
+    for i, name in enumerate(frame.columns):
+        for part in (str(name).encode(errors="surrogatepass"), *_canonical(frame.iloc[:, i])):
+            digest.update(len(part).to_bytes(8, "little"))
+            digest.update(part)
+    n_rows, n_columns = frame.shape
+    return f"{n_rows}x{n_columns}-v{digest.hexdigest()[: _DIGITS - 1]}"
+
+
+def _canonical(column: Series[Any]) -> Iterator[bytes]:
+    """Yield a column as bytes: its kind and its values, alike for columns that hold the same."""
+    import pandas as pd
+    from pandas.api import types
+
+    kind = column.dtype.kind
+    if not column.notna().any():
+        yield b"empty"
+        return
+    if isinstance(column.dtype, np.dtype | pd.DatetimeTZDtype) and kind in "mM":
+        yield from _canonical_times(column)
+        return
+    if kind not in "iufb" or isinstance(column.dtype, pd.SparseDtype):
+        column = column.astype(object)
+        kind = types.infer_dtype(column, skipna=True)
+    if kind in (*"iuf", "integer", "floating", "mixed-integer-float"):
+        numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        if kind in ("f", "floating") or np.nanmax(np.abs(numbers)) < _EXACT:
+            yield b"number"
+            yield np.where(np.isnan(numbers), np.nan, numbers + 0.0).tobytes()  # 0.0 is also -0.0
+            return
+        column = column.astype(object)
+    is_text = kind == "string"
+    if kind.startswith("mixed"):  # pandas takes 1 and True for one value
+        column = column.map(_tagged, na_action="ignore")
+        is_text = True
+    codes, different = pd.factorize(column)
+    texts = [it if is_text else _tagged(it) for it in np.asarray(different, dtype=object)]
+    yield kind.encode() if len(kind) > 1 else b"boolean" if kind == "b" else b"integer"
+    yield codes.astype(np.int64).tobytes()
+    yield np.fromiter(map(len, texts), np.int64, len(texts)).tobytes()
+    yield "".join(texts).encode(errors="surrogatepass")
+
+
+def _tagged(value: Any) -> str:
+    """Return a value as text that is another one for a value of another type."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
+        return f"number {spell(value)}"
+    return f"{type(value).__name__.removesuffix('_')} {spell(value)}"
+
+
+def _canonical_times(column: Series[Any]) -> Iterator[bytes]:
+    """Yield dates or durations, alike for every unit that pandas keeps them in."""
+    zone = getattr(column.dtype, "tz", None)
+    if zone is not None:
+        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+    values = column.to_numpy()
+    steps = 1000 ** ("s", "ms", "us", "ns").index(np.datetime_data(values.dtype)[0])
+    is_there = ~np.isnat(values)
+    seconds, rest = np.divmod(np.where(is_there, values.astype(np.int64), 0), steps)
+    yield f"{values.dtype.kind}{'' if zone is None else zone}".encode()
+    yield is_there.tobytes()
+    yield seconds.tobytes()
+    yield (rest * (10**9 // steps)).tobytes()

@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import IO, Any
 from xml.parsers import expat
@@ -32,6 +33,7 @@ from sorr.auditing.table.files import (
 from sorr.auditing.table.text import without_empty
 from sorr.auditing.table.values import (
     MISSING,
+    Seal,
     Table,
     TableError,
     chosen_rows,
@@ -61,6 +63,32 @@ def read_workbook(
     tick: Tick,
 ) -> Table:
     """Return the table in a sheet of a workbook. The line of a row is the one that Excel shows."""
+    with _opened(source, tick) as book:
+        page, sheets = _sheet(source, book, sheet), book.sheet_names
+        return _read(source, page, sheets, text_columns, n_rows, random_state, tick)
+
+
+def read_sheets(source: Source) -> list[list[tuple[int, list[str]]]]:
+    """Return the cells of all sheets as texts: for each row its line and its cells."""
+    with _opened(source, lambda _: None) as book:
+        pages = [book.get_sheet_by_name(name) for name in book.sheet_names]
+        return [_lines(page) for page in pages if page.height]
+
+
+def _lines(page: Any) -> list[tuple[int, list[str]]]:
+    rows = list(page.iter_rows())
+    top = _top(page, len(rows))
+    return [(i + top, [spell(it) for it in row]) for i, row in enumerate(rows)]
+
+
+def _top(page: Any, n_rows: int) -> int:
+    """Return the line of the first row: calamine begins at row 1, or at the first with a cell."""
+    return int(page.end[0]) + 2 - n_rows
+
+
+@contextmanager
+def _opened(source: Source, tick: Tick) -> Iterator[Any]:
+    """Give a workbook, and turn whatever is wrong with it into an error of one line."""
     try:
         import python_calamine as calamine
     except ImportError as error:
@@ -76,9 +104,7 @@ def read_workbook(
             source.path.open("rb") as file,  # of a path, calamine believes the ending
             calamine.CalamineWorkbook.from_filelike(file) as book,
         ):
-            page = _sheet(source, book, sheet)
-            sheets = book.sheet_names
-            return _read(source, page, sheets, text_columns, n_rows, random_state, tick)
+            yield book
     except calamine.PasswordError as error:
         raise TableError(
             f"{quote(source.name)} has a password; open it and save it without one"
@@ -160,9 +186,11 @@ def _read(
     if n_blank:
         told.append(f"{n_blank:,} blank row{' was' if n_blank == 1 else 's were'} skipped.")
     notes = [*told, *notes, *left_out]
-    top = page.end[0] + 2 - len(is_there)  # calamine begins at row 1, or at the first with a cell
-    lines = (picked + top).astype(np.int64)
-    return Table(frame, rows, lines, len(places), tuple(notes), source.name)
+    lines = (picked + _top(page, len(is_there))).astype(np.int64)
+    seal = Seal.of_file(source.path)
+    seal.add(page.name.encode(errors="replace"))  # another sheet is another table
+    mark = seal.fingerprint(len(places), len(names))
+    return Table(frame, rows, lines, len(places), tuple(notes), source.name, fingerprint=mark)
 
 
 def _chunks(page: Any, picked: Any) -> Iterator[list[list[Any]]]:
