@@ -56,7 +56,7 @@ ROOMS = {
         MODELS,
         "numpy scipy sklearn joblib",
         "sorr.dask torch dask pandas jinja2 skops pyarrow python_calamine charset_normalizer "
-        "zstandard",
+        "zstandard openpyxl odf polars",
     ),
     "cli": _room("experiments auditing estimators datasets", "typer rich"),
     "__main__": _room("cli"),

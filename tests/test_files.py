@@ -1,10 +1,11 @@
 """Files that are written whole or not at all."""
 
 import os
+from pathlib import Path
 
 import pytest
 
-from sorr._files import write_all_atomically, write_atomically
+from sorr._files import check_name, write_all_atomically, write_atomically
 
 
 def test_a_file_is_written_into_a_folder_that_is_made(tmp_path):
@@ -20,6 +21,7 @@ def test_a_file_is_written_into_a_folder_that_is_made(tmp_path):
         ("é\r\nb\n", "é\r\nb\n".encode()),
         (iter(["a\n", "b\n"]), b"a\nb\n"),
         (b"\x00\xff", b"\x00\xff"),
+        (iter([b"\x00", b"\xff"]), b"\x00\xff"),
     ],
 )
 def test_texts_and_bytes_are_written_as_they_are(content, written, tmp_path):
@@ -69,3 +71,34 @@ def test_a_file_has_the_usual_mode(tmp_path):
     usual.write_text("")
     path = write_atomically(tmp_path / "file", "")
     assert path.stat().st_mode == usual.stat().st_mode
+
+
+@pytest.mark.parametrize(
+    ("name", "better"),
+    [
+        ("NUL", "NUL_"),
+        ("con.tar.gz", "con_.tar.gz"),
+        ("Lpt9 .csv", "Lpt9_.csv"),
+        ("com\u00b9.csv", "com\u00b9_.csv"),
+        ("conout$", "conout$_"),
+        ("a:b.csv", "a_b.csv"),
+        ("two\nlines", "two_lines"),
+        ("a\\b", "a_b"),
+        ("end.", "end"),
+        ("end. ", "end"),
+        ("...", "table"),
+    ],
+)
+def test_a_name_that_windows_does_not_have_is_refused_with_a_better_one(name, better):
+    with pytest.raises(ValueError, match="Windows") as caught:
+        check_name(Path("folder") / name)
+    assert str(caught.value).endswith(f"such as {better!r}")
+    assert len(str(caught.value).splitlines()) == 1
+    check_name(Path("folder") / better)
+
+
+@pytest.mark.parametrize(
+    "name", ["c.csv", "com10.csv", "console", "nullable.csv", ".hidden", "\u00e9"]
+)
+def test_other_names_are_fine(name):
+    check_name(Path("nul") / name)

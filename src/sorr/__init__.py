@@ -34,6 +34,7 @@ _ROOM_OF = {
     "TopKMultilabelClassifier": "estimators",
     "TrimmedClassifier": "estimators",
     "TrimmedRegressor": "estimators",
+    "apply_decisions": "auditing",
     "audit": "auditing",
     "held_out_predictions": "share",
     "held_out_probabilities": "share",

@@ -116,6 +116,48 @@ class Browser:
         self.call("Input.dispatchMouseEvent", type="mousePressed", **at)
         self.call("Input.dispatchMouseEvent", type="mouseReleased", **at)
 
+    def before_load(self, script):
+        """Run a script in every page that is loaded from now on; return how to end that."""
+        own = self.call("Page.addScriptToEvaluateOnNewDocument", source=script)["identifier"]
+        return lambda: self.call("Page.removeScriptToEvaluateOnNewDocument", identifier=own)
+
+    def give_file(self, selector, text, name="decisions.csv"):
+        """Put a text or bytes into a field for files, as if somebody had chosen a file."""
+        data = text if isinstance(text, bytes) else text.encode()
+        self.run(
+            f"""(() => {{
+                const bytes = Uint8Array.from(atob({json.dumps(base64.b64encode(data).decode())}),
+                    letter => letter.charCodeAt(0));
+                const files = new DataTransfer();
+                files.items.add(new File([bytes], {json.dumps(name)}));
+                const field = document.querySelector({json.dumps(selector)});
+                field.files = files.files;
+                field.dispatchEvent(new Event("change"));
+            }})()"""
+        )
+        self.run("new Promise(done => setTimeout(done, 60))")
+
+    def saved_file(self, selector):
+        """Click on something that saves a file, and return its name and its bytes."""
+        self.run(
+            """window.__saved = new Promise(done => {
+                const make = URL.createObjectURL;
+                URL.createObjectURL = (blob) => {
+                    URL.createObjectURL = make;
+                    HTMLAnchorElement.prototype.click = function () {
+                        delete HTMLAnchorElement.prototype.click;
+                        const reader = new FileReader();
+                        reader.onload = () => done([this.download, reader.result.split(",")[1]]);
+                        reader.readAsDataURL(blob);
+                    };
+                    return make.call(URL, blob);
+                };
+            }); 0"""
+        )
+        self.click(selector)
+        name, data = self.run("window.__saved")
+        return name, base64.b64decode(data)
+
     def resize(self, width, height=900, *, mobile=False):
         """Change the size of the window."""
         self.call(

@@ -6,11 +6,12 @@ import pandas as pd
 from sorr.auditing import Table
 from sorr.auditing.entry import example
 from sorr.auditing.rows import Roles, labelled_rows
+from sorr.auditing.table.values import fingerprint_frame
 
 
 def table(frame, name="the table", lines=None):
     n = len(frame)
-    return Table(frame, np.arange(n), lines, n, (), name)
+    return Table(frame, np.arange(n), lines, n, (), name, fingerprint=fingerprint_frame(frame))
 
 
 def rows(frame, target="y", task="auto", **roles):

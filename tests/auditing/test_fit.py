@@ -103,7 +103,7 @@ def test_with_a_number_of_rows_a_linear_model_of_numbers_drops_the_largest_losse
         ("y", {"m": 0.05}, "m=0.05 needs a linear model, but the model is model='auto', which"),
         ("y", {"m": 8, "model": "forest"}, "needed model='linear', or no m$"),
         ("y", {"model": "forrest"}, "model='forrest' is not known; did you mean 'forest'"),
-        ("y", {"model": None}, "model is not known; needed one of 'auto', 'forest'"),
+        ("y", {"model": None}, "model='NoneType' is not known; needed one of 'auto', 'forest'"),
         ("age", {"m": 5}, "m=5 needs a linear model, but the model is model='auto', which drops"),
     ],
 )

@@ -10,7 +10,7 @@ pytest.importorskip("pandas", reason="tables are an extra")
 import numpy as np
 import pandas as pd
 
-from sorr.auditing import Roles, audit_example, audit_table
+from sorr.auditing import Roles, audit_example, audit_table, decisions
 from sorr.auditing.entry import example
 from tests.auditing.hostile import quickly
 from tests.auditing.tables import clear, line, mixed, table, three_classes
@@ -27,6 +27,9 @@ COLUMNS = [
     "loss",
     "dropped_share",
     "reason",
+    "decision",
+    "new_label",
+    "table",
 ]
 
 
@@ -45,7 +48,7 @@ def test_nearly_all_labels_that_were_planted_in_the_example_are_found(robots):
     assert planted.wrong == 30
     assert planted.found >= 27
     assert planted.dropped == robots.n_dropped <= planted.found + 3
-    assert robots.summary()["planted"] == {"wrong": 30, "found": planted.found}
+    assert robots.to_dict()["planted"] == {"wrong": 30, "found": planted.found}
 
 
 def test_the_example_has_the_labels_of_the_rule_but_for_those_it_names():
@@ -93,19 +96,20 @@ def test_rows_worth_a_look_are_listed_where_there_is_no_evidence():
     assert len(quiet.suspects) == look > 0
     assert set(quiet.suspects["tier"]) == {1}
     assert quiet.headline.startswith("No ")
-    assert quiet.headline.endswith(f"; {look} row{'s' * (look > 1)} worth a look")
-    found = quiet.summary()
-    assert (found["verdict"], found["suspects"]) == ("none", 0)
+    verb = "s are" if look > 1 else " is"
+    assert quiet.headline.endswith(f"; {look} row{verb} worth a look")
+    found = quiet.to_dict()
+    assert (found["verdict"], found["dropped"]) == ("none", 0)
     assert found["tiers"] == {"3": 0, "2": 0, "1": look}
 
 
 @pytest.mark.parametrize(
     ("evidence", "models", "wrong", "headline"),
     [
-        (12.0, 1, 0.95, "20 of 432 labels are probably wrong"),
+        (12.0, 1, 0.95, "20 labels are almost surely wrong"),
         (4.0, 2, 0.3, "Some labels are wrong, but no row stands out"),
-        (-1.0, 1, 0.95, "No sign of labels wrong at random"),
-        (-1.0, 2, 0.95, "No verdict, because two models disagree"),
+        (-1.0, 1, 0.95, "No evidence of wrong labels"),
+        (-1.0, 2, 0.95, "No verdict on the labels, because two models disagree"),
         (-np.inf, 1, 0.95, "The labels cannot be judged"),
     ],
 )
@@ -122,12 +126,13 @@ def test_the_headline_never_contradicts_the_verdict(linear, evidence, models, wr
     )
     report = replace(linear, fitted=replace(linear.fitted, judgement=judged))
     assert report.headline == headline
-    assert (report.summary()["verdict"] == "none") == (evidence < 0)
+    assert (report.to_dict()["verdict"] == "none") == (evidence < 0)
     assert report.sentence == judged.sentence
     if not judged.has_evidence:
-        assert "wrong" not in headline or headline.startswith("No sign")
+        assert "wrong" not in headline or headline.startswith("No evidence")
+        assert "evidence that" not in report.meaning
     if evidence == -np.inf:
-        assert report.summary()["evidence"] is None
+        assert report.to_dict()["evidence"] is None
 
 
 def test_an_audit_asks_for_no_argument_that_it_does_not_have(linear):
@@ -165,12 +170,11 @@ def test_errors_are_those_of_held_out_rows(robots, linear):
 def test_the_same_seed_gives_the_same_report_on_any_number_of_threads(robots):
     again = audit_example(model="forest", jobs=2)
     assert again.suspects_csv() == robots.suspects_csv()
-    assert again.summary() == robots.summary()
+    assert again.to_dict() == robots.to_dict()
 
 
-def test_the_summary_is_json(robots):
-    text = json.dumps(robots.summary(), allow_nan=False)
-    found = json.loads(text)
+def test_the_report_is_json(robots):
+    found = json.loads(json.dumps(robots.to_dict(), allow_nan=False))
     assert found["rows"] == 432
     assert found["model"] == "forest"
     assert found["verdict"] in ("weak", "clear", "strong")
@@ -178,10 +182,11 @@ def test_the_summary_is_json(robots):
     assert found["sentence"] == found["choice"] == robots.sentence
     assert found["headline"] == robots.headline
     assert sum(found["tiers"].values()) == len(robots.suspects)
-    assert found["tiers"]["3"] + found["tiers"]["2"] == found["suspects"] == robots.n_dropped
-    assert "status" not in found
-    assert found["most_suspect"][0]["row"] == robots.suspects["row"][0]
-    assert sum(it["dropped"] for it in found["dropped"]["friendly"]) == found["suspects"]
+    assert found["tiers"]["3"] + found["tiers"]["2"] == found["dropped"] == robots.n_dropped
+    assert found["n_suspects"] == len(found["suspects"]) == len(robots.suspects)
+    assert found["suspects"][0]["row"] == robots.suspects["row"][0]
+    assert found["suspects"][0]["reason"] == robots.suspects["reason"][0]
+    assert sum(it["dropped"] for it in found["dropped_by"]["friendly"]) == found["dropped"]
 
 
 def test_confusion_is_that_of_kept_rows_or_of_held_out_ones(robots, linear):
@@ -200,11 +205,13 @@ def test_wrong_numbers_of_a_regression_are_found():
     assert sorted(report.suspects["row"][:6]) == [0, 1, 2, 3, 4, 5]
     assert report.suspects.columns.tolist() == COLUMNS
     assert report.suspects["tier"].tolist()[:6] == [3] * 6
-    assert report.headline == "6 of 200 rows were dropped, as asked"
-    assert report.summary()["verdict"] == "strong"
+    assert report.headline == (
+        "6 rows dropped, as asked; there is strong evidence of wrong targets"
+    )
+    assert report.to_dict()["verdict"] == "strong"
     assert report.strata == {}
     assert report.choice.startswith("The number of rows to drop was given: 6 rows. There is strong")
-    json.dumps(report.summary(), allow_nan=False)
+    json.dumps(report.to_dict(), allow_nan=False)
 
 
 def test_several_classes_and_a_class_of_a_single_row():
@@ -213,7 +220,7 @@ def test_several_classes_and_a_class_of_a_single_row():
     report = quickly(audit_table, table(frame), "y", model="linear", m=0.05)
     assert report.fitted.classes == ["a", "b", "c"], "a single row is not judged"
     assert len(report.suspects) >= report.n_dropped > 0
-    assert report.headline == f"{report.n_dropped} of 239 rows were dropped, as asked"
+    assert report.headline.startswith(f"{report.n_dropped} rows dropped, as asked; ")
     assert report.choice.startswith("The number of rows to drop was given: 0.05 of each class. ")
     assert report.choice.endswith(report.sentence)
     assert report.confusion(report.linear.plain).shape == (3, 3)
@@ -222,9 +229,9 @@ def test_several_classes_and_a_class_of_a_single_row():
 def test_clean_rows_are_not_dropped():
     report = quickly(audit_table, table(clear(flipped=0)), "y", model="forest")
     assert report.n_dropped == 0
-    assert report.headline.startswith("No sign of labels wrong at random")
-    assert report.suspects_csv().splitlines()[0] == ",".join(COLUMNS)
-    json.dumps(report.summary(), allow_nan=False)
+    assert report.headline.startswith("No evidence of wrong labels")
+    assert report.suspects_csv().splitlines()[0] == ",".join(decisions.COLUMNS)
+    json.dumps(report.to_dict(), allow_nan=False)
 
 
 class Messy:
@@ -291,7 +298,7 @@ def test_every_column_is_listed_with_how_it_was_read(messy):
         "nr": "id",
     }
     assert columns.loc["age", "missing"] == 20
-    assert messy.report.summary()["columns_read"][0]["example"] == columns.loc["age", "example"]
+    assert messy.report.to_dict()["columns_read"][0]["example"] == columns.loc["age", "example"]
 
 
 def test_rows_without_a_label_get_a_suggestion_with_its_probability():
@@ -303,7 +310,7 @@ def test_rows_without_a_label_get_a_suggestion_with_its_probability():
     assert found["line"].tolist() == [42, 43, 44, 45, 46]
     assert found["suggested"].tolist() == clear()["y"][40:45].tolist()
     assert found["probability"].between(0.5, 1).all()
-    assert [it["row"] for it in report.summary()["without_label"]] == [40, 41, 42, 43, 44]
+    assert [it["row"] for it in report.to_dict()["without_label"]] == [40, 41, 42, 43, 44]
     assert report.to_html().count("line 42</th>") == 1
 
 
@@ -321,11 +328,11 @@ def test_what_else_is_wrong_is_found_and_told():
     frame.loc[3, "y"] = frame.loc[3, "y"].upper() + " "
     frame["code"] = frame["y"].str.strip().str.lower().map({"yes": 1, "no": 2})
     report = quickly(audit_table, table(frame), "y", model="forest")
-    found = {it["name"]: it for it in report.summary()["findings"]}
+    found = {it["name"]: it for it in report.to_dict()["findings"]}
     assert found["Spellings of one label"]["rows"] == [3]
     assert found["Columns that recode the target"]["columns"] == ["code"]
     html = report.to_html()
-    assert "What else was found" in html
+    assert "Other findings" in html
     assert "not used: it gives the target away" in html
 
 
@@ -333,7 +340,7 @@ def test_a_notebook_shows_the_page_in_a_frame_of_its_own(robots, monkeypatch):
     monkeypatch.setattr(type(robots), "to_html", lambda _: '<p class="a">"x" & y</p>')
     shown = robots._repr_html_()
     assert 'srcdoc="&lt;p class=&quot;a&quot;&gt;&quot;x&quot; &amp; y&lt;/p&gt;"' in shown
-    assert 'sandbox="allow-scripts"' in shown
+    assert 'sandbox="allow-scripts allow-downloads"' in shown
 
 
 def test_how_many_numbers_are_wrong_is_found_out():
@@ -342,7 +349,7 @@ def test_how_many_numbers_are_wrong_is_found_out():
     assert len(report.suspects) <= 16
     assert report.suspects["probability"].head(12).min() > 0.9
     assert report.choice == report.fitted.judgement.sentence
-    assert f"{report.n_dropped} of 300 targets are probably wrong" in report.to_html()
+    assert f"{report.n_dropped} targets are almost surely wrong" in report.to_html()
     plain, robust = report.errors
     assert robust is None
     assert 0 < plain < report.errors_on_all[0]

@@ -75,7 +75,7 @@ def test_another_module_that_is_missing_is_not_blamed_on_the_extra():
     assert "ModuleNotFoundError" in run_without("sorr.cli.options").stderr
 
 
-COMMANDS = ("audit", "fit", "predict", "datasets", "reproduce")
+COMMANDS = ("audit", "apply", "fit", "predict", "datasets", "reproduce")
 
 
 def run(*arguments, **environment):

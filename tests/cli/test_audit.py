@@ -1,7 +1,6 @@
 import csv
 import io
 import json
-import math
 import os
 import re
 import signal
@@ -85,8 +84,7 @@ def test_three_files_are_written_and_named(table, tmp_path, report):
     suspects = list(csv.DictReader(io.StringIO((out / "suspects.csv").read_text())))
     assert [int(row["row"]) for row in suspects] == report.suspects["row"].tolist()
     assert load_model(out / "model.skops").classes_.tolist() == ["high", "low"]
-    written = [str(out / name) for name in ("report.html", "suspects.csv", "model.skops")]
-    assert done.stdout.splitlines()[-3:] == written
+    assert all(str(out / name) in done.stdout for name in FILES)
 
 
 def test_the_options_reach_the_audit(asked, table, here):
@@ -122,7 +120,7 @@ def test_the_options_reach_the_audit(asked, table, here):
 def test_without_a_file_the_example_is_audited(asked, here):
     assert audit("--seed", 3).exit_code == 0
     assert asked == {"table": None, "roles": None, "model": "auto", "seed": 3, "jobs": 1}
-    assert names(here / "audit-example") == FILES
+    assert names(here / "audit-example") == [*FILES[:2], "robots.csv", FILES[2]]
 
 
 @pytest.mark.usefixtures("asked")
@@ -142,7 +140,7 @@ def test_scripts_get_one_object_and_nothing_else(table, tmp_path, report):
     done = audit(table, "--target", "income", "--out", tmp_path / "out", "--json")
     found = json.loads(done.stdout)
     files = found.pop("files")
-    assert found == json.loads(json.dumps(report.summary()))
+    assert found == json.loads(json.dumps(report.to_dict()))
     assert sorted(files) == FILES
     assert all(Path(path).exists() for path in files.values())
     assert done.stderr == ""
@@ -198,7 +196,10 @@ def test_a_place_that_is_no_folder_is_refused_before_anything_is_computed(asked,
         (["people.csv", "--target", "income", "--rows", "1"], "Invalid value for '--rows'"),
         (["people.csv", "--target", "income", "--seed", "-1"], "Invalid value for '--seed'"),
         (["people.csv", "--target", "incom", "--m", "0"], "did you mean 'income'"),
-        (["people.csv", "--target", "income", "--model", "tree"], "'tree' is not one of"),
+        (
+            ["people.csv", "--target", "income", "--model", "tree"],
+            "--model 'tree' is not known; needed one of",
+        ),
         (
             ["people.csv", "--target", "income", "--ignore", "name", "--m", "0.05"],
             "--m 0.05 needs a linear model, but the model is --model 'auto', which drops what "
@@ -274,13 +275,13 @@ def test_the_first_command_of_all_finds_the_wrong_labels_of_the_example(tmp_path
     command = [sys.executable, "-m", "sorr", "audit", "--out", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "evidence of wrong labels" in done.stdout
+    assert "evidence that at least about 30 of 432 labels are wrong" in done.stdout
     wrong, found = re.search(
         r"(\d+) labels were made wrong on purpose; (\d+) of them", done.stdout
     ).groups()
     assert int(wrong) == 30
     assert int(found) >= 28
-    assert names(tmp_path) == FILES
+    assert names(tmp_path) == [*FILES[:2], "robots.csv", FILES[2]]
 
 
 SUSPECT = {
@@ -291,155 +292,117 @@ SUSPECT = {
     "suggested": "no",
     "tier": 3,
     "probability": 0.98,
-    "dropped": True,
-    "loss": 2.5,
-    "dropped_share": 0.85,
-    "reason": "A linear model prefers no because of age = 3.",
-}
-SUMMARY = {
-    "table": "people.csv",
-    "target": "income",
-    "task": "classification",
-    "rows": 1200,
-    "columns": 4,
-    "headline": "1 of 1,200 labels is probably wrong",
-    "suspects": 1,
-    "choice": "There is evidence. " + "It is long. " * 40,
-    "held_out_error": {
-        "plain": 0.123,
-        "robust": 0.045,
-        "plain_on_all": 0.2,
-        "robust_on_all": 0.15,
-    },
-    "dropped": {"income": [{"name": "yes", "rows": 700, "dropped": 1}]},
-    "warnings": [],
-    "findings": [],
-    "notes": [],
+    "reason": "Age (3) is far below the usual 20 to 60.",
 }
 
 
-def printed(summary=(), suspects=(SUSPECT,), ids=("p003",), width=100, terminal=False):
+class ManyRows(SimpleNamespace):
+    def __len__(self):
+        return 1200
+
+
+def printed(suspects=(SUSPECT,), n_more=0, ids=("p003",), width=100, terminal=False, **more):
     """Return what is printed of a report."""
     text = io.StringIO()
-    report = SimpleNamespace(
-        summary=lambda: SUMMARY | dict(summary),
-        suspects=pd.DataFrame(list(suspects)),
-        rows=SimpleNamespace(ids=ids),
-    )
+    given = {
+        "headline": "1 label is almost surely wrong",
+        "meaning": "There is clear evidence.",
+        "since": "",
+        "judged_by": "a forest",
+        "planted": None,
+        "warnings": (),
+        "findings": [],
+        "notes": (),
+        "model": object(),
+        "order": list(range(len(suspects) + n_more)),
+        "describe": lambda chosen: pd.DataFrame(list(suspects)[: len(chosen)]),
+        "rows": ManyRows(
+            ids=ids,
+            name=more.pop("name", "people.csv"),
+            frame=pd.DataFrame(columns=list("abcd")),
+            roles=SimpleNamespace(target="income"),
+        ),
+    }
+    report = SimpleNamespace(**given | more)
+    files = {name: Path("out") / name for name in FILES}
     console = Console(file=text, width=width, force_terminal=terminal, color_system=None)
-    print_summary(report, console)
+    print_summary(report, files, Path("my people.csv"), console)
     return text.getvalue()
 
 
-def test_it_says_what_was_read_what_is_suspect_and_how_sure_that_is():
-    lines = printed().splitlines()
-    assert lines[0] == "people.csv: 1,200 rows, 4 columns to learn income from (classification)."
-    assert lines[1] == "1 of 1,200 labels is probably wrong."
-    assert lines[3] == (
-        "Error on held-out rows that were kept: 4.5%; of a plain fit: 12.3%. "
-        "On all held-out rows, with the labels as given: 15.0% and 20.0%."
-    )
-    words = [line.split() for line in lines]
-    assert ["yes", "700", "1", "0.1%"] in words
-    assert ["row", "id", "given", "suggested", "tier", "wrong", "reason"] in words
-    assert ["3", "p003", "yes", "no", "3", "98%", *SUSPECT["reason"].split()] in words
+def test_ten_lines_say_what_was_found_and_what_to_do():
+    assert printed(n_more=26).splitlines() == [
+        "people.csv: 1,200 rows, 4 columns to learn income from. Judged by a forest.",
+        "1 label is almost surely wrong.",
+        "There is clear evidence.",
+        "- line 5 (p003): yes \N{RIGHTWARDS ARROW} no, 98 % wrong. "
+        "Age (3) is far below the usual 20 to 60.",
+        "- and 26 more rows",
+        "Decide row by row in out/report.html, or in a spreadsheet in out/suspects.csv.",
+        "Then correct the table: sorr apply 'my people.csv' out/suspects.csv --out "
+        "'my people-corrected.csv'",
+        "The model without the dropped rows is in out/model.skops (sorr predict).",
+    ]
 
 
-def test_a_model_that_is_not_linear_has_one_error_and_no_fits_to_halves():
-    errors = {"plain": 0.123, "robust": None, "plain_on_all": 0.2, "robust_on_all": None}
-    row = SUSPECT | {"loss": None, "dropped_share": None}
-    text = printed({"held_out_error": errors}, [row])
-    assert "kept: 12.3%. On all held-out rows, with the labels as given: 20.0%." in text
-    words = [line.split() for line in text.splitlines()]
-    assert ["row", "id", "given", "suggested", "tier", "wrong", "reason"] in words
+def test_the_words_are_those_of_the_page(tmp_path, table):
+    done = audit(table, "--target", "income", "--out", tmp_path / "out", "--model", "linear")
+    assert done.exit_code == 0
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    lines = done.stdout.splitlines()
+    assert f"<h1>{lines[1].removesuffix('.')}</h1>" in page
+    assert len(lines) <= 14
 
 
-def test_of_a_long_verdict_there_are_the_first_sentences():
-    choice = printed().splitlines()[2]
-    assert choice.startswith("There is evidence. It is long.")
-    assert choice.endswith("long.")
-    assert len(choice) <= 420
-    long = "word " * 100
-    assert printed({"choice": f"{long}end. More."}).splitlines()[2] == f"{long}end."
-
-
-@pytest.mark.parametrize("width", [80, 120])
-def test_it_fits_one_screen_however_much_there_is(width):
-    dropped = {
-        name: [{"name": f"{name}{i}", "rows": 10, "dropped": i % 5} for i in range(50)]
-        for name in ("income", "job")
-    }
-    more = {
-        "suspects": 500,
-        "dropped": dropped,
-        "notes": ["a note"] * 30,
-        "warnings": ["look at them"],
-        "planted": {"wrong": 30, "found": 27},
-    }
-    row = SUSPECT | {"reason": "because " * 100, "id": "i" * 1000}
-    text = printed(more, [row] * 500, width=width)
-    assert len(text.splitlines()) <= 46
-    assert max(map(len, text.splitlines()[6:])) <= width
-    assert text.count("iii…") == 10
-    assert text.count("and 46 more") == 2
-    assert "The report has 27 more notes." in text
-
-
-def test_findings_that_need_a_look_are_told_and_the_others_counted():
+def test_a_verdict_stays_short_however_much_there_is():
     findings = [
-        {"severity": severity, "name": f"{severity} {i}", "sentence": "It is so."}
+        SimpleNamespace(severity=severity, name=f"{severity} {i}", sentence="It is so.")
         for severity in ("problem", "warning", "note")
-        for i in range(3)
+        for i in range(9)
     ]
-    text = printed({"findings": findings})
+    row = SUSPECT | {"reason": "because " * 100, "id": "i" * 1000}
+    text = printed([row] * 500, notes=("a note",) * 30, findings=findings)
+    assert len(text.splitlines()) <= 16
+    assert max(map(len, text.splitlines())) < 300
+    assert "and 497 more rows" in text
     assert "Problem: problem 0. It is so." in text
-    assert "Warning: warning 0. It is so." in text
-    assert "warning 1" not in text
-    assert "The report has 5 more findings." in text
+    assert "problem 2" not in text
+    assert "The report has: 25 more findings." in text
+    assert "The report has 28 more notes." in text
 
 
-def test_the_strata_that_lost_most_come_first():
-    strata = [{"name": f"c{i}", "rows": 100, "dropped": i} for i in range(9)]
-    text = printed({"dropped": {"income": strata}})
-    assert [line.split()[0] for line in text.splitlines() if line.startswith(" c")] == [
-        *("c8", "c7", "c6", "c5"),
-    ]
-
-
-def test_warnings_and_known_wrong_labels_are_told():
-    text = printed({"warnings": ["9% of job pilot."], "planted": {"wrong": 30, "found": 27}})
-    assert "Warning: 9% of job pilot." in text
-    assert "30 labels were made wrong on purpose; 27 of them are among the 1 that w" in text
+def test_warnings_rounds_and_known_wrong_labels_are_told():
+    text = printed(
+        warnings=("9 % of job pilot.",),
+        since="You made 3 decisions so far.",
+        planted=SimpleNamespace(wrong=30, found=27, dropped=28),
+    )
+    assert "Warning: 9 % of job pilot." in text
+    assert "You made 3 decisions so far." in text
+    assert "30 labels were made wrong on purpose; 27 of them are among the 28 that w" in text
 
 
 def test_numbers_are_told_as_numbers():
-    row = SUSPECT | {"given": 12.3456789, "suggested": 3.0, "tier": None, "probability": math.nan}
-    errors = {"plain": 1234.5678, "robust": 2.0, "plain_on_all": 9.0, "robust_on_all": 7.0}
-    text = printed({"task": "regression", "held_out_error": errors, "dropped": {}}, [row], None)
-    assert "Error on held-out rows that were kept: 2; of a plain fit: 1235." in text
-    words = [line.split() for line in text.splitlines()]
-    assert ["row", "given", "suggested", "again", "reason"] in words
-    assert ["3", "12.3457", "3", "85%", *SUSPECT["reason"].split()] in words
+    row = SUSPECT | {"given": 12345.6789, "suggested": 3.0, "line": None}
+    assert "row 3: 12,345.7 \N{RIGHTWARDS ARROW} 3, 98 % wrong." in printed([row], ids=None)
 
 
-def test_nothing_suspect_needs_no_table():
-    text = printed({"suspects": 0, "headline": "No sign of labels wrong at random"}, [])
-    assert "No sign of labels wrong at random." in text
-    assert "reason" not in text
+def test_nothing_suspect_needs_no_list():
+    text = printed([], headline="No evidence of wrong labels")
+    assert "No evidence of wrong labels." in text
+    assert "- " not in text
+    assert "sorr apply" not in text
 
 
-def test_rows_worth_a_look_are_listed_though_none_is_dropped():
-    row = SUSPECT | {"tier": 1, "probability": 0.2, "dropped": False}
-    text = printed({"suspects": 0}, [row])
-    assert ["3", "p003", "yes", "no", "1", "20%"] in [
-        line.split()[:6] for line in text.splitlines()
-    ]
+def test_rows_worth_a_look_have_no_probability_of_being_wrong():
+    row = SUSPECT | {"tier": 1, "probability": 0.2}
+    assert "yes \N{RIGHTWARDS ARROW} no. Age" in printed([row])
 
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_cells_are_text_and_neither_markup_nor_orders_to_the_terminal(terminal):
     row = SUSPECT | {"given": "[bold]x[/]", "id": "\x1b[31mred", "reason": "[/nope]\r\n\x07a"}
-    text = printed({"table": "[red]\x1b]0;t\x07.csv"}, [row], terminal=terminal)
+    text = printed([row], terminal=terminal, name="[red]\x1b]0;t\x07.csv")
     assert "[bold]x[/]" in text
     assert "[/nope]" in text
     assert "\x1b]0" not in text
@@ -448,4 +411,94 @@ def test_cells_are_text_and_neither_markup_nor_orders_to_the_terminal(terminal):
 
 
 def test_no_probability_is_told_as_certain():
-    assert ">99%" in printed({}, [SUSPECT | {"probability": 0.9999}]).split()
+    assert "over 99 % wrong" in printed([SUSPECT | {"probability": 0.9999}])
+
+
+# -- Rounds, models of the user, and probabilities -------------------------------------------------
+
+
+def decide(path, word, n):
+    """Fill in the first decisions of a list of suspects, as a spreadsheet does."""
+    rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
+    for row in rows[:n]:
+        row["decision"] = word
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def test_from_a_table_through_decisions_to_a_second_round_and_a_corrected_table(here):
+    assert audit("--out", "first").exit_code == 0
+    decide(here / "first" / "suspects.csv", "relabel", 20)
+    robots = here / "first" / "robots.csv"
+    arguments = (robots, "--target", "friendly")
+    second = audit(*arguments, "--decisions", "first/suspects.csv", "--out", "second")
+    assert second.exit_code == 0, second.stderr
+    assert "You made 20 decisions so far: 20 relabelled." in second.stdout
+    listed = list(csv.DictReader(io.StringIO((here / "second" / "suspects.csv").read_text())))
+    decided = list(csv.DictReader(io.StringIO((here / "first" / "suspects.csv").read_text())))[:20]
+    assert not {it["row"] for it in decided} & {it["row"] for it in listed}
+    corrected = ["apply", str(robots), "first/suspects.csv", "--out", "corrected.csv"]
+    assert CliRunner().invoke(app, corrected).exit_code == 0
+    before, after = robots.read_text().splitlines(), Path("corrected.csv").read_text().splitlines()
+    changed = [i for i, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]
+    assert changed == sorted(int(it["line"]) - 1 for it in decided)
+
+
+def test_decisions_about_another_table_are_refused(table, here):
+    assert audit("--out", "first").exit_code == 0
+    decide(here / "first" / "suspects.csv", "keep", 3)
+    done = audit(table, "--target", "income", "--decisions", "first/suspects.csv")
+    assert done.exit_code == 2
+    assert "--id" in done.stderr
+    assert not (here / "audit-people").exists()
+
+
+def test_a_model_of_the_user_is_not_saved_which_is_said(table, here):
+    place = "sklearn.linear_model:LogisticRegression"
+    done = audit(table, "--target", "income", "--model", place, "--ignore", "name")
+    assert done.exit_code == 0, done.stderr
+    assert "The model is not saved" in done.stdout
+    assert names(here / "audit-people") == ["report.html", "suspects.csv"]
+
+
+def test_probabilities_come_from_a_file_in_order_or_by_names(table, here):
+    rows = list(csv.DictReader(io.StringIO(table.read_text())))
+    high = [0.98 if float(row["age"] or 40) > 40 else 0.02 for row in rows]
+    lines = [f"{row['name']},{p},{1 - p}" for row, p in zip(rows, high, strict=True)]
+    Path("p.csv").write_text("\n".join(["name,high,low", *lines]))
+    Path("turned.csv").write_text("\n".join(["name,high,low", *lines[::-1]]))
+    options = (table, "--target", "income", "--id", "name", "--force")
+    for name in ("p.csv", "turned.csv"):
+        done = audit(*options, "--probabilities", name, "--out", f"by-{name}")
+        assert done.exit_code == 0, done.stderr
+        assert "No model was fitted, because probabilities were given." in done.stdout
+        assert names(here / f"by-{name}") == ["report.html", "suspects.csv"]
+    found = [(here / f"by-{name}" / "suspects.csv").read_text() for name in ("p.csv", "turned.csv")]
+    assert found[0] == found[1]
+
+
+def test_probabilities_without_a_class_are_refused(table, here):
+    Path("p.csv").write_text("high\n" + "0.5\n" * RIGHT)
+    done = audit(table, "--target", "income", "--probabilities", "p.csv")
+    assert done.exit_code == 2
+    assert "--probabilities has no column named 'low', a class of the target" in done.stderr
+    assert not (here / "audit-people").exists()
+
+
+@pytest.mark.parametrize("model", ["auto", "forest", "linear", "boosting"])
+@pytest.mark.parametrize("target", ["income", "age"])
+def test_every_named_model_predicts_from_its_file(table, here, model, target):
+    ignore = ("--ignore", "name")
+    done = audit(table, "--target", target, "--model", model, "--out", "out", *ignore)
+    assert done.exit_code == 0, done.stderr
+    predict = ["predict", "out/model.skops", str(table), "--out", "predicted.csv"]
+    assert CliRunner().invoke(app, predict).exit_code == 0
+    found = list(csv.DictReader(io.StringIO((here / "predicted.csv").read_text())))
+    assert len(found) == RIGHT
+    values = {row["prediction"] for row in found}
+    if target == "income":
+        assert values == {"high", "low"}
+    else:
+        assert all(10 < float(value) < 80 for value in values)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
 from sorr._checks import as_whole_seed
+from sorr._csv import to_csv
 from sorr._typing import BoolArray, Report
 from sorr.auditing.fit import Drop, fit_rows
+from sorr.auditing.judges import judge_by_probabilities
 from sorr.auditing.report import AuditReport
 from sorr.auditing.rows import Roles, Rows, labelled_rows
-from sorr.auditing.table import Table, TableError, quote_bare
+from sorr.auditing.table import Argument, Table, TableError, quote_bare
+from sorr.auditing.table.values import Seal, fingerprint_frame
 from sorr.auditing.variations import Variations, ignore_warnings, resample, sweep
 from sorr.datasets import flip_symmetric, load_monk
 
@@ -25,9 +29,11 @@ def audit_table(
     table: Table,
     roles: Roles | str,
     *,
-    model: str = "auto",
+    model: Any = "auto",
     m: Drop = "auto",
     task: str = "auto",
+    decisions: Any = None,
+    probabilities: Any = None,
     seed: int = 0,
     jobs: int = 1,
     progress: Report | None = None,
@@ -35,13 +41,39 @@ def audit_table(
     """Audit a table that was read from a file.
 
     `roles` says what the columns are for; the name of the target alone will do. The other
-    arguments are those of ``sorr audit``.
+    arguments are those of ``sorr audit``. With an `id_column`, a frame of probabilities is matched
+    by its column of that name, if it has one.
     """
     given = Roles(roles) if isinstance(roles, str) else roles
     if progress is not None:
         progress(0.0, 1.0, "the columns")
-    rows = labelled_rows(table, given, task, seed)
-    return audit_rows(rows, model=model, m=m, seed=seed, jobs=jobs, progress=progress)
+    notes: tuple[str, ...] = ()
+    known = None
+    if decisions is not None:
+        from sorr.auditing.decisions import read_decisions
+
+        given.check([str(name) for name in table.frame.columns])
+        matched = read_decisions(decisions).match(
+            table, id_column=given.id_column, target=given.target
+        )
+        known, notes = matched.decisions, matched.notes
+    rows = labelled_rows(table, given, task, seed, known)
+    rows = replace(rows, notes=(*rows.notes, *notes))
+    if probabilities is not None:
+        if model != "auto" or m != "auto":
+            raise TableError(
+                Argument("probabilities"),
+                " judge by themselves; needed no ",
+                Argument("model"),
+                " and no ",
+                Argument("m"),
+            )
+        ids = None
+        if given.id_column is not None and given.id_column in getattr(probabilities, "columns", ()):
+            ids = list(probabilities[given.id_column])
+        model = judge_by_probabilities(probabilities, rows, ids)
+    report = audit_rows(rows, model=model, m=m, seed=seed, jobs=jobs, progress=progress)
+    return replace(report, decisions=known)
 
 
 def audit_example(
@@ -56,7 +88,7 @@ def audit_example(
 def audit_rows(
     rows: Rows,
     *,
-    model: str = "auto",
+    model: Any = "auto",
     m: Drop = "auto",
     seed: int = 0,
     jobs: int = 1,
@@ -66,8 +98,7 @@ def audit_rows(
     """Judge every row and fit; a linear fit is repeated with other numbers and on other rows."""
     tell = _teller(progress)
     tell(0.0)(0.0, "the targets" if rows.task == "regression" else "the labels")
-    is_short = model != "linear"
-    fitting = tell(0.0, 1.0 if is_short else 0.3)
+    fitting = tell(0.0, 0.3 if isinstance(model, str) and model == "linear" else 1.0)
     fitted = fit_rows(
         rows,
         model=model,
@@ -108,9 +139,11 @@ def audit(
     X: Any,
     y: Any,
     *,
-    model: str = "auto",
+    model: Any = "auto",
     m: Drop = "auto",
     task: str = "auto",
+    decisions: Any = None,
+    probabilities: Any = None,
     id_column: str | None = None,
     ignore: Sequence[str] = (),
     group: Sequence[str] = (),
@@ -128,20 +161,27 @@ def audit(
     Parameters
     ----------
     X : DataFrame or array-like of shape (n_samples, n_columns)
-        Columns of numbers, dates or texts, as they are: amounts such as $1,234 are numbers,
-        identifiers are set aside, and values may be missing. `AuditReport.columns` says how each
-        column was read.
+        A frame of pandas or polars, or an array. Its columns hold numbers, dates or texts, as they
+        are: amounts such as $1,234 are numbers, identifiers are set aside, and values may be
+        missing. `AuditReport.columns` says how each column was read.
     y : array-like of shape (n_samples,), or str
         Labels, or the name of the column of X that holds them. Rows without a label are not
         judged, but predicted.
-    model : {"auto", "forest", "linear", "boosting"}, default="auto"
+    model : estimator, or "auto", "forest", "linear" or "boosting", default="auto"
         The model that judges the labels and is fitted without those that are flagged. "auto" is a
-        forest combined with a linear model. Numbers have a linear model.
+        forest combined with a linear model. An estimator of your own gets columns of numbers, made
+        from those of X; ``"package.module:estimator"`` imports one.
     m : float, int or "auto", default="auto"
         How many rows to drop, for a linear model: a share of each class, or a number of all rows.
         "auto" drops the rows that are flagged.
     task : {"auto", "classification", "regression"}, default="auto"
         What to learn. Texts are classes, and so are up to 20 whole numbers that repeat.
+    decisions : str, path-like, DataFrame or Decisions, optional
+        What somebody decided in the last round: a file, or a table with its columns. Rows that were
+        checked are known and not asked again, and the judge learns from them.
+    probabilities : frame or array-like of shape (n_samples, n_classes), optional
+        Probabilities of a model that was trained elsewhere and has not seen the rows. They judge
+        instead of `model`, and nothing is fitted. A frame has columns named as the classes.
     id_column : str, optional
         The column that names rows. It is not learned from. The default is the first column that
         only tells rows apart.
@@ -182,13 +222,25 @@ def audit(
     seed = as_whole_seed(random_state)
     frame, target = _frame_and_target(X, y)
     n = len(frame)
-    table = Table(frame, np.arange(n), None, n, (), "the rows given")
+    print_of = fingerprint_frame(frame)
+    table = Table(frame, np.arange(n), None, n, (), "the rows given", fingerprint=print_of)
     lists = {"ignore": ignore, "group": group, "number": number, "category": category}
     lists |= {"text": text, "date": date}
     named = {option: _as_names(option, given) for option, given in lists.items()}
     roles = Roles(target, id_column, group_folds=group_folds, **named)
-    rows = labelled_rows(table, roles, task, seed)
-    return audit_rows(rows, model=model, m=m, seed=seed, jobs=n_jobs, progress=progress)
+    report = audit_table(
+        table,
+        roles,
+        model=model,
+        m=m,
+        task=task,
+        decisions=decisions,
+        probabilities=probabilities,
+        seed=seed,
+        jobs=n_jobs,
+        progress=progress,
+    )
+    return replace(report, source=X if isinstance(y, str) and hasattr(X, "columns") else None)
 
 
 def _as_names(option: str, given: Any) -> tuple[str, ...]:
@@ -284,4 +336,18 @@ def example(seed: int = 0) -> Example:
     }
     frame = pd.DataFrame(columns | {TARGET: noisy.y})
     n = len(frame)
-    return Example(Table(frame, np.arange(n), None, n, (), "the robots"), noisy.wrong)
+    text = to_csv(list(frame.columns), frame.to_numpy().tolist()).encode()
+    seal = Seal()
+    seal.add(text)
+    table = Table(
+        frame,
+        np.arange(n),
+        np.arange(2, n + 2),
+        n,
+        (),
+        "robots.csv",
+        separator=",",
+        fingerprint=seal.fingerprint(n, len(frame.columns)),
+        original=text,
+    )
+    return Example(table, noisy.wrong)

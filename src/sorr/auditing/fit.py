@@ -15,17 +15,16 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import _get_threadpool_controller
 
-from sorr._checks import suggest
 from sorr._typing import BoolArray, FloatArray, IntArray, Report
+from sorr.auditing.judges import Judge, as_judge
 from sorr.auditing.preparation import RawColumns, Source, prepared_by, sources
 from sorr.auditing.rows import Roles, Rows, labelled_rows
-from sorr.auditing.table import Argument, Table, TableError
+from sorr.auditing.table import Table, TableError
 from sorr.auditing.target import Task
 from sorr.estimators import RankedRangeClassifier, RankedRangeRegressor
 from sorr.ranked import kth_largest
 from sorr.share import (
     FEWEST_ROWS,
-    MODELS,
     Judgement,
     LabelledRows,
     NumberedRows,
@@ -39,7 +38,15 @@ from sorr.share import (
 Drop = float | int | Literal["auto"]
 
 _LARGEST_CURVATURE = 5e7  # entries (rows times classes squared) up to which a fit is certified
+_TAKE_SPARSE = ("auto", "forest", "linear")  # models that take sparse rows
 _MAX_TREE_ROWS = 50_000  # that a forest learns from: as many as judge, and a file of 30 MB
+
+
+class HeldOut(NamedTuple):
+    """Predictions for some rows, by models that have not seen them."""
+
+    rows: IntArray
+    predicted: npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +60,8 @@ class Fitted:
         From raw columns to predictions. Its last step is the model.
     X : ndarray or sparse matrix of shape (n_rows, n_columns)
         The columns as the last step sees them.
-    name : {"auto", "forest", "linear", "boosting"}
-        The kind of model.
+    judge : Judge
+        What judges the rows, and is fitted without those that are flagged.
     m : float, int or "auto"
         How many rows to drop, as given.
     dropped : ndarray of bool of shape (n_rows,)
@@ -63,6 +70,8 @@ class Fitted:
         What models that have not seen a row say about its label or number.
     held_out : ndarray of shape (n_rows,)
         What such models predict for each row.
+    without : HeldOut or None
+        What such models predict if they have not seen the dropped rows either, for kept rows.
     notes : tuple of str
         The warnings of the fit.
     """
@@ -70,17 +79,23 @@ class Fitted:
     rows: Rows
     pipeline: Pipeline
     X: Any = field(repr=False)
-    name: str
+    judge: Judge
     m: Drop
     dropped: BoolArray = field(repr=False)
     judgement: Judgement | TargetJudgement
     held_out: npt.NDArray[Any] = field(repr=False)
+    without: HeldOut | None = field(repr=False)
     notes: tuple[str, ...]
 
     @property
+    def name(self) -> str:
+        """The name of the model."""
+        return self.judge.name
+
+    @property
     def model(self) -> Any:
-        """The fitted estimator."""
-        return self.pipeline[-1]
+        """The fitted estimator. None if only probabilities are known."""
+        return self.pipeline[-1] if self.judge.has_model else None
 
     @property
     def is_linear(self) -> bool:
@@ -125,7 +140,7 @@ class Fitted:
     def class_of_row(self) -> IntArray:
         """The index of the class of each row. Zero for regression."""
         if isinstance(self.judgement, Judgement):
-            return self.judgement.index_
+            return np.searchsorted(self.judgement.classes_, self.rows.y)
         return np.zeros(len(self.rows), dtype=np.intp)
 
     @property
@@ -181,7 +196,7 @@ def fit_table(
     table: Table,
     roles: Roles | str,
     *,
-    model: str = "auto",
+    model: Any = "auto",
     m: Drop = "auto",
     task: str = "auto",
     seed: int = 0,
@@ -202,7 +217,7 @@ def fit_table(
 def fit_rows(
     rows: Rows,
     *,
-    model: str = "auto",
+    model: Any = "auto",
     m: Drop = "auto",
     seed: int = 0,
     jobs: int = 1,
@@ -210,27 +225,39 @@ def fit_rows(
 ) -> Fitted:
     """Fit a model to rows, without those that look wrong."""
     m = as_drop(m)
-    name = check_model(model, m)
+    judge = as_judge(model, m)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         columns = RawColumns().use(rows.columns)
-        prepare = prepared_by(columns, is_dense=name == "boosting")
+        is_dense = judge.has_model and judge.name not in _TAKE_SPARSE
+        prepare = prepared_by(columns, is_dense=is_dense)
         X = prepare.fit_transform(columns.transform(rows.frame))
         # Threads of boosting that share busy cores wait for each other most of the time.
         threads = _get_threadpool_controller().limit(
             limits=effective_n_jobs(jobs), user_api="openmp"
         )
-        work = _Work(name, m, rows.fold_groups, seed, jobs, progress)
+        work = _Work(judge, m, rows.fold_groups, seed, jobs, progress)
         with threads:
             if rows.task == "regression":
-                found = _fit_numbers(X, rows.y, work)
+                found = _fit_numbers(X, rows, work)
             else:
                 rare = columns.transform(rows.rare.frame)
-                found = _fit_classes(X, rows.y, _Rare(prepare, rare, rows.rare.y), work)
-    steps = [("columns", columns), ("prepare", prepare), ("model", found.model)]
+                found = _fit_classes(X, rows, _Rare(prepare, rare, rows.rare.y), work)
+    steps = [("columns", columns), ("prepare", prepare)]
+    if found.model is not None:
+        steps.append(("model", found.model))
     notes = tuple(dict.fromkeys(str(warning.message) for warning in caught))
     return Fitted(
-        rows, Pipeline(steps), X, name, m, found.dropped, found.judgement, found.held_out, notes
+        rows,
+        Pipeline(steps),
+        X,
+        judge,
+        m,
+        found.dropped,
+        found.judgement,
+        found.held_out,
+        found.without,
+        notes,
     )
 
 
@@ -241,12 +268,13 @@ class _Found(NamedTuple):
     dropped: BoolArray
     judgement: Judgement | TargetJudgement
     held_out: npt.NDArray[Any]
+    without: HeldOut | None = None
 
 
 class _Work(NamedTuple):
     """What to do, and how."""
 
-    name: str
+    judge: Judge
     m: Drop
     groups: IntArray | None
     seed: int
@@ -257,6 +285,11 @@ class _Work(NamedTuple):
         """Report that the model is fitted."""
         if self.progress is not None:
             self.progress(0.9, 1.0, "the model without the flagged rows")
+
+    @property
+    def takes_all_rows(self) -> bool:
+        """Whether the model learns from as many rows as there are."""
+        return self.judge.name not in ("auto", "forest")
 
 
 class _Rare(NamedTuple):
@@ -277,18 +310,24 @@ class _Rare(NamedTuple):
         return stack([X, more]), np.concatenate([y, self.y])
 
 
-def _fit_classes(X: Any, y: npt.NDArray[Any], rare: _Rare, work: _Work) -> _Found:
-    """Judge labels by a model of that name, and fit it without the rows that are flagged.
+def _fit_classes(X: Any, rows: Rows, rare: _Rare, work: _Work) -> _Found:
+    """Judge labels by a model, and fit it without the rows that are flagged.
 
     With a number of rows, a linear model drops those with the largest losses.
     """
-    name, seed, jobs = work.name, work.seed, work.jobs
-    classes, index = np.unique(y, return_inverse=True)
-    report = _in_halves(work.progress)
-    rows = LabelledRows(X, y, index, classes, None, seed=seed, n_jobs=jobs, report=report)
-    judgement, probabilities, _ = judge_rows(rows, name, groups=work.groups)
-    if len(y) < FEWEST_ROWS:  # too few to be judged
-        probabilities = rows.hold_out(name, groups=work.groups)
+    judge, seed, jobs, y = work.judge, work.seed, work.jobs, rows.y
+    classes = np.unique(np.concatenate([y, rows.given]))
+    given, index = (np.searchsorted(classes, it) for it in (rows.given, y))
+    options: dict[str, Any] = {"seed": seed, "n_jobs": jobs}
+    labelled = LabelledRows(
+        X, rows.given, given, classes, None, report=_in_halves(work.progress), **options
+    )
+    known = dict(zip(np.flatnonzero(rows.known).tolist(), y[rows.known].tolist(), strict=True))
+    judgement, probabilities, _ = judge_rows(
+        labelled, judge.estimator, groups=work.groups, known=known
+    )
+    if len(y) < FEWEST_ROWS and judge.has_model:  # too few to be judged
+        probabilities = labelled.hold_out(judge.estimator, groups=work.groups)
     held_out = classes[probabilities.argmax(axis=1)]
     if work.m != "auto":
         model = fit_linear(X, y, "classification", work.m, seed, jobs)
@@ -296,44 +335,81 @@ def _fit_classes(X: Any, y: npt.NDArray[Any], rare: _Rare, work: _Work) -> _Foun
         dropped = largest(model.losses_, groups, np.rint(model.m_).astype(np.int64))
         return _Found(model, dropped, judgement, held_out)
     dropped = droppable(judgement.flagged_, index)
+    if not judge.has_model:
+        return _Found(None, dropped, judgement, held_out)
     kept = np.flatnonzero(~dropped)
     work.tell_the_last_step()
-    if name == "linear":  # it is compared with fits to parts of the rows, which have these classes
+    if judge.name == "linear":  # it is compared with fits to parts of the rows with these classes
         model = fit_linear(X[kept], y[kept], "classification", 0, seed, jobs)
         return _Found(model, dropped, judgement, held_out)
-    if name != "boosting":
+    if not work.takes_all_rows:
         kept = take_rows(index, kept, _MAX_TREE_ROWS, seed)
     X, y = rare.add_to(X[kept], y[kept])
     classes, index = np.unique(y, return_inverse=True)
-    rows = LabelledRows(X, y, index, classes, None, seed=seed, n_jobs=jobs)
-    model = rows.fit_model(make_model(name, seed, jobs), np.arange(len(y)))
-    return _Found(model, dropped, judgement, held_out)
+    part = LabelledRows(X, y, index, classes, None, **options)
+    model, found = _fit_kept(part, kept, work, is_compared=bool(dropped.any()))
+    without = None
+    if found is not None:
+        without = HeldOut(kept, classes[found[: len(kept)].argmax(axis=1)])
+    return _Found(model, dropped, judgement, held_out, without)
 
 
-def _fit_numbers(X: Any, y: npt.NDArray[Any], work: _Work) -> _Found:
-    """Judge numbers by a model of that name, and fit it without the rows that are flagged.
+def _fit_numbers(X: Any, rows: Rows, work: _Work) -> _Found:
+    """Judge numbers by a model, and fit it without the rows that are flagged.
 
     A linear model is one that resists outliers. With a number of rows, it drops those with the
     largest losses.
     """
-    name, m, seed, jobs = work.name, work.m, work.seed, work.jobs
-    if name == "linear":
+    judge, m, seed, jobs, y = work.judge, work.m, work.seed, work.jobs, rows.y
+    known = dict(zip(np.flatnonzero(rows.known).tolist(), y[rows.known].tolist(), strict=True))
+    if judge.name == "linear":
         model = fit_linear(X, y, "regression", "auto", seed, jobs)
-        judgement, dropped = model.judgement_, model.outlier_mask_
+        judgement = model.judgement_.know(known)
+        dropped = model.outlier_mask_ & ~rows.known
         if m != "auto":
             model = fit_linear(X, y, "regression", m, seed, jobs)
             counts = np.rint(model.m_).astype(np.int64)
             dropped = largest(model.losses_, np.zeros(len(y), dtype=np.intp), counts)
         return _Found(model, dropped, judgement, judgement.suggested_)
-    rows = NumberedRows(X, y, None, seed=seed, n_jobs=jobs, report=_in_halves(work.progress))
-    judgement, held_out, _ = judge_numbers(rows, name, groups=work.groups)
+    options: dict[str, Any] = {"seed": seed, "n_jobs": jobs}
+    numbered = NumberedRows(X, rows.given, None, report=_in_halves(work.progress), **options)
+    judgement, held_out, _ = judge_numbers(
+        numbered, judge.estimator, groups=work.groups, known=known
+    )
     dropped = judgement.flagged_
     work.tell_the_last_step()
     kept = np.flatnonzero(~dropped)
-    if name != "boosting":
+    if not work.takes_all_rows:
         kept = take_rows(np.zeros(len(y), dtype=np.intp), kept, _MAX_TREE_ROWS, seed)
-    model = rows.fit_model(make_model(name, seed, jobs, is_classifier=False), kept)
-    return _Found(model, dropped, judgement, held_out)
+    part = NumberedRows(X[kept], y[kept], None, **options)
+    model, found = _fit_kept(part, kept, work, is_compared=bool(dropped.any()))
+    without = None if found is None else HeldOut(kept, found[:, 0])
+    return _Found(model, dropped, judgement, held_out, without)
+
+
+def _fit_kept(
+    part: LabelledRows | NumberedRows, kept: IntArray, work: _Work, *, is_compared: bool
+) -> tuple[Any, FloatArray | None]:
+    """Return a model of the kept rows, and if asked what held-out ones get without the dropped.
+
+    A forest scores held-out rows on the way. Rows of small classes may stand behind the kept ones.
+    """
+    estimator = work.judge.estimator
+    model = make_model(estimator, part.seed, part.n_jobs, is_classifier=part.is_classifier)
+    everything = np.arange(len(part))
+    if not is_compared:
+        return part.fit_model(model, everything), None
+    if work.groups is None and hasattr(model, "fit_held_out"):
+        found = model.fit_held_out(part.X, part.y)
+        return model, found
+    if work.groups is None and work.judge.name == "forest":
+        return model, part.hold_out(model, fitted=True)
+    groups = None
+    if work.groups is not None:
+        alone = work.groups.max() + 1 + np.arange(len(part) - len(kept))
+        groups = np.concatenate([work.groups[kept], alone])
+    found = part.hold_out(estimator, groups=groups)
+    return part.fit_model(model, everything), found
 
 
 def _in_halves(progress: Report | None) -> Report | None:
@@ -380,20 +456,3 @@ def as_drop(m: Any) -> Drop:
     if isinstance(m, str | bool | np.bool_) or not isinstance(m, Real):
         raise TableError(f"m={m!r} is not a number; needed 'auto', a share, or a number of rows")
     return int(m) if isinstance(m, Integral) else float(m)
-
-
-def check_model(model: Any, m: Drop) -> str:
-    """Return the name of the model, or refuse one that is not known or does not suit `m`."""
-    if not isinstance(model, str) or model not in MODELS:
-        raise TableError(Argument("model", model), f" is not known; {suggest(model, MODELS)}")
-    if m != "auto" and model != "linear":
-        raise TableError(
-            Argument("m", m),
-            " needs a linear model, but the model is ",
-            Argument("model", model),
-            ", which drops what looks wrong; needed ",
-            Argument("model", "linear"),
-            ", or no ",
-            Argument("m"),
-        )
-    return model

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,29 +13,29 @@ import numpy.typing as npt
 from sklearn.metrics import confusion_matrix
 from sklearn.pipeline import Pipeline
 
-from sorr import __version__
-from sorr._csv import to_csv
 from sorr._typing import FloatArray
 from sorr.auditing.columns import Column
 from sorr.auditing.findings import Finding, find_all
 from sorr.auditing.fit import Fitted
 from sorr.auditing.rows import Rows
+from sorr.auditing.sentences import Gain, headline, meaning, since
 from sorr.auditing.suspects import (
     Ranking,
     Stratum,
     all_strata,
     rank_rows,
-    reasons,
     suggestions,
     unevenness,
 )
+from sorr.auditing.table import Table
 from sorr.auditing.variations import Variations, ignore_warnings
 from sorr.share import Tier
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_MAX_SUSPECTS = 5  # in a summary
+    from sorr.auditing.decisions import Decisions
+    from sorr.auditing.reasons import Reason
 
 
 @dataclass(frozen=True)
@@ -61,6 +60,10 @@ class AuditReport:
         and to halves of the rows.
     is_wrong : ndarray of bool or None
         Which labels are wrong, if that is known.
+    decisions : Decisions or None
+        What somebody decided in the last round, by the rows of this table.
+    source : DataFrame or None
+        The frame of pandas or polars that was audited, if it was one.
 
     Examples
     --------
@@ -75,11 +78,27 @@ class AuditReport:
     fitted: Fitted
     linear: Variations | None = field(repr=False)
     is_wrong: npt.NDArray[np.bool_] | None = field(default=None, repr=False)
+    decisions: Decisions | None = field(default=None, repr=False)
+    source: Any = field(default=None, repr=False)
 
     @property
-    def model(self) -> Pipeline:
-        """The model without the dropped rows. It predicts from raw rows."""
-        return self.fitted.pipeline
+    def model(self) -> Pipeline | None:
+        """The model without the dropped rows. It predicts from raw rows.
+
+        None if the rows were judged by probabilities of a model that was trained elsewhere.
+        """
+        return self.fitted.pipeline if self.fitted.judge.has_model else None
+
+    @property
+    def table(self) -> Table:
+        """The table that was audited."""
+        return self.rows.table
+
+    @property
+    def fingerprint(self) -> str:
+        """What decisions name the table by: its fingerprint and the position of the target."""
+        position = list(self.table.frame.columns).index(self.rows.roles.target) + 1
+        return f"{self.table.fingerprint}-{position}"
 
     @property
     def rows(self) -> Rows:
@@ -108,11 +127,12 @@ class AuditReport:
         rows = self.rows.unlabelled
         nothing = np.full(len(rows), None, dtype=object)
         suggested, probability = nothing, np.full(len(rows), np.nan)
-        if len(rows):
+        model = self.model
+        if len(rows) and model is not None:
             with ignore_warnings():  # categories that only these rows have count as rare
-                suggested = self.model.predict(rows.frame)
-                if self.fitted.classes:
-                    probability = self.model.predict_proba(rows.frame).max(axis=1)
+                suggested = model.predict(rows.frame)
+                if self.fitted.classes and hasattr(model, "predict_proba"):
+                    probability = model.predict_proba(rows.frame).max(axis=1)
         return pd.DataFrame(
             {
                 "row": rows.numbers,
@@ -141,8 +161,19 @@ class AuditReport:
 
     @cached_property
     def suspects(self) -> DataFrame:
-        """The rows that are dropped or worth a look, the most suspect first, with a reason each."""
-        return self.describe(self.order)
+        """The rows that are dropped or worth a look, the most suspect first, with a reason each.
+
+        It is also a table of decisions: fill in its columns decision (relabel, keep, remove or
+        unsure) and perhaps new_label, and give it to `apply`.
+        """
+        found = self.describe(self.order)
+        unsure = () if self.decisions is None else self.decisions.decided
+        words = {it.row: it.word for it in unsure if it.word == "unsure"}
+        return found.assign(
+            decision=[words.get(row, "") for row in found["row"].tolist()],
+            new_label="",
+            table=self.fingerprint,
+        )
 
     def describe(self, chosen: npt.NDArray[np.intp]) -> DataFrame:
         """Return what is known about some rows.
@@ -175,9 +206,33 @@ class AuditReport:
             "dropped": self.fitted.dropped[chosen],
             "loss": nothing if linear is None else self.fitted.losses[chosen],
             "dropped_share": nothing if linear is None else linear.resamples.dropped[chosen],
-            "reason": reasons(self.fitted, chosen, found),
+            "reason": [it.sentence for it in self.explain(chosen)],
         }
         return pd.DataFrame(columns)
+
+    def explain(self, chosen: npt.NDArray[np.intp]) -> list[Reason]:
+        """Return why some rows are suspect: in a sentence, by their values, and by similar rows.
+
+        Parameters
+        ----------
+        chosen : ndarray of int
+            Their positions among the rows with a label.
+
+        Returns
+        -------
+        list of Reason
+        """
+        from sorr.auditing.reasons import explain
+
+        known = self._reasons
+        new = np.array([it for it in chosen.tolist() if it not in known], dtype=np.intp)
+        if len(new):
+            known.update(zip(new.tolist(), explain(self.fitted, new), strict=True))
+        return [known[it] for it in chosen.tolist()]
+
+    @cached_property
+    def _reasons(self) -> dict[int, Reason]:
+        return {}
 
     @property
     def strata(self) -> Mapping[str, list[Stratum]]:
@@ -224,31 +279,50 @@ class AuditReport:
 
     @property
     def headline(self) -> str:
-        """The result in one line."""
-        dropped, total = self.n_dropped, len(self.rows)
-        judgement = self.fitted.judgement
-        noun = judgement.noun
-        if self.fitted.m != "auto":
-            return f"{dropped:,} of {total:,} rows were dropped, as asked"
-        flagged = int(judgement.flagged_.sum())
-        if flagged:
-            verb = "is" if flagged == 1 else "are"
-            return f"{flagged:,} of {total:,} {noun}s {verb} probably wrong"
-        if not judgement.can_judge:
-            return f"The {noun}s cannot be judged"
-        opening = f"No sign of {noun}s wrong at random"
-        if judgement.has_evidence:
-            opening = f"Some {noun}s are wrong, but no row stands out"
-        elif judgement.models_[0][1] > 0 and len(judgement.models_) > 1:
-            opening = "No verdict, because two models disagree"
-        look = int((judgement.tier_ == Tier.WORTH_A_LOOK).sum())
-        return f"{opening}; {look:,} row{'s' * (look != 1)} worth a look" if look else opening
+        """The verdict in one line."""
+        return headline(self)
+
+    @property
+    def meaning(self) -> str:
+        """What the verdict means: how strong the evidence is, and what the model gains."""
+        return meaning(self)
+
+    @property
+    def since(self) -> str:
+        """What has changed since the last round, in words; nothing in a first round."""
+        return since(self)
+
+    @property
+    def verdict(self) -> str:
+        """The evidence in a word: none, weak, clear or strong."""
+        return self.fitted.judgement.verdict_
+
+    @property
+    def judged_by(self) -> str:
+        """What judged the rows, in words."""
+        return self.fitted.judge.in_words
+
+    @property
+    def tiers(self) -> dict[int, int]:
+        """The number of rows of each tier, from 3 (almost surely wrong) to 1 (worth a look)."""
+        found = self.ranking.tier
+        return {int(tier): int((found == tier).sum()) for tier in sorted(Tier)[:0:-1]}
+
+    @property
+    def look_share(self) -> dict[int, float]:
+        """The share of the rows of each tier that is expected to be wrong."""
+        judgement, tiers = self.fitted.judgement, self.ranking.tier
+        found = {int(Tier.WORTH_A_LOOK): float(judgement.look_share_)}
+        for tier in (Tier.PROBABLY_WRONG, Tier.ALMOST_SURELY_WRONG):
+            inside = judgement.wrong_[tiers == tier]
+            found[int(tier)] = float(inside.mean()) if len(inside) else float("nan")
+        return found
 
     @property
     def sentence(self) -> str:
-        """The verdict in words."""
+        """The verdict in words: what it claims, and what it does not."""
         text = self.fitted.judgement.sentence
-        return text.replace(", and pass what you find as known.", ".")  # an audit takes no such
+        return text.replace(", and pass what you find as known.", ".")  # the page says how
 
     @property
     def choice(self) -> str:
@@ -267,6 +341,21 @@ class AuditReport:
             return None
         found = int((self.is_wrong & self.fitted.dropped).sum())
         return Planted(int(self.is_wrong.sum()), found, self.n_dropped)
+
+    @cached_property
+    def gain(self) -> Gain | None:
+        """The errors on kept rows with the dropped rows and without; None if none is dropped."""
+        if not self.n_dropped:
+            return None
+        if self.linear is not None:
+            plain, robust = self.errors
+            kept = len(self.rows) - self.n_dropped
+            spread = (plain + (robust or 0.0)) if self.fitted.classes else 0.02**2 * kept
+            return Gain(plain, float(robust or 0.0), (spread / kept) ** 0.5)
+        if (without := self.fitted.without) is None:
+            return None
+        given = self.rows.y[without.rows]
+        return Gain.of(self._misses[without.rows], self._errors_of(without.predicted, given))
 
     @property
     def errors(self) -> tuple[float, float | None]:
@@ -290,8 +379,11 @@ class AuditReport:
     @property
     def _misses(self) -> FloatArray:
         """The error of the prediction of each row: zero or one, or how far off a number is."""
-        predicted, given = self.fitted.prediction, self.rows.y
-        return np.asarray(predicted != given if self.fitted.classes else np.abs(predicted - given))
+        return self._errors_of(self.fitted.prediction, self.rows.y)
+
+    def _errors_of(self, predicted: npt.NDArray[Any], given: npt.NDArray[Any]) -> FloatArray:
+        wrong = predicted != given if self.fitted.classes else np.abs(predicted - given)
+        return np.asarray(wrong, dtype=np.float64)
 
     def confusion(self, model: Any = None) -> npt.NDArray[np.int64]:
         """Return a confusion matrix.
@@ -308,66 +400,39 @@ class AuditReport:
             given, predicted = given[kept], model.predict(self.fitted.X[kept])
         return np.asarray(confusion_matrix(given, predicted, labels=self.fitted.classes))
 
-    def summary(self) -> dict[str, Any]:
-        """Return the main figures, ready for JSON."""
-        (plain, robust), (plain_on_all, robust_on_all) = self.errors, self.errors_on_all
-        judgement, tiers = self.fitted.judgement, self.ranking.tier
-        found: dict[str, Any] = {
-            "sorr": __version__,
-            "table": self.rows.name,
-            "target": self.rows.roles.target,
-            "task": self.rows.task,
-            "rows": len(self.rows),
-            "columns": len(self.rows.frame.columns),
-            "model": self.fitted.name,
-            "headline": self.headline,
-            "verdict": judgement.verdict_,
-            "evidence": _finite(judgement.evidence_),
-            "sentence": self.sentence,
-            "tiers": {str(int(tier)): int((tiers == tier).sum()) for tier in sorted(Tier)[:0:-1]},
-            "suspects": self.n_dropped,
-            "share": self.n_dropped / len(self.rows),
-            "choice": self.choice,
-            "held_out_error": {
-                "plain": plain,
-                "robust": robust,
-                "plain_on_all": plain_on_all,
-                "robust_on_all": robust_on_all,
-            },
-            "dropped": {
-                name: [stratum._asdict() for stratum in strata]
-                for name, strata in self.strata.items()
-            },
-            "most_suspect": _records(self.suspects.head(_MAX_SUSPECTS)),
-            "columns_read": _records(self.columns),
-            "findings": [self._found(finding) for finding in self.findings],
-            "without_label": _records(self.unlabelled),
-            "set_aside": [it._asdict() for it in self.rows.set_aside],
-            "warnings": list(self.warnings),
-            "notes": list(self.notes),
-        }
-        if self.linear is not None:
-            shares = self.linear.resamples.shares
-            found["share_over_resamples"] = [float(shares.min()), float(shares.max())]
-            found["status"] = self.fitted.model.status_.name
-        if (planted := self.planted) is not None:
-            found["planted"] = {"wrong": planted.wrong, "found": planted.found}
-        return found
+    def to_dict(self) -> dict[str, Any]:
+        """Return all that the page shows, ready for JSON. `docs/audit.md` explains the names."""
+        from sorr.auditing.document import document
 
-    def _found(self, finding: Finding) -> dict[str, Any]:
-        """Return a finding, ready for JSON: its rows by their numbers in the table."""
-        return {
-            "name": finding.name,
-            "severity": finding.severity,
-            "sentence": finding.sentence,
-            "action": finding.action,
-            "columns": list(finding.columns),
-            "rows": self.rows.numbers[finding.rows].tolist(),
-        }
+        return document(self)
 
     def suspects_csv(self) -> str:
-        """Return the suspects of all tiers as CSV, safe to open in a spreadsheet."""
-        return to_csv(list(self.suspects.columns), _cells(self.suspects))
+        """Return the suspects of all tiers as CSV, safe to open in a spreadsheet.
+
+        It is a file of decisions: fill in the columns decision and new_label, and apply it.
+        """
+        from sorr.auditing.decisions import decisions_csv
+
+        return decisions_csv(self.suspects)
+
+    def apply(self, decisions: Any) -> Any:
+        """Return the audited table with decisions carried out.
+
+        Parameters
+        ----------
+        decisions : str, path-like, DataFrame or Decisions
+            A file of decisions, or a table with its columns: see `suspects_csv`.
+
+        Returns
+        -------
+        DataFrame
+            Of the kind that was audited: pandas or polars. Rows to remove are gone, and labels to
+            change are changed.
+        """
+        from sorr.auditing.correction import apply_decisions
+
+        given = self.table if self.source is None else self.source
+        return apply_decisions(given, decisions, target=self.rows.roles.target)
 
     def to_html(self) -> str:
         """Return the report: one HTML page that needs no other file."""
@@ -378,23 +443,6 @@ class AuditReport:
     def _repr_html_(self) -> str:
         document = html.escape(self.to_html(), quote=True)
         return (
-            f'<iframe srcdoc="{document}" title="Audit" sandbox="allow-scripts" '
+            f'<iframe srcdoc="{document}" title="Audit" sandbox="allow-scripts allow-downloads" '
             'style="width:100%;height:800px;border:1px solid #8c959e;border-radius:6px"></iframe>'
         )
-
-
-def _cells(frame: DataFrame) -> list[tuple[Any, ...]]:
-    """Return the rows of a frame with Python numbers, and None for missing values."""
-    tidy = frame.astype(object).where(frame.notna(), None)
-    return [
-        tuple(value.item() if isinstance(value, np.generic) else value for value in row)
-        for row in tidy.itertuples(index=False, name=None)
-    ]
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
-
-
-def _records(frame: DataFrame) -> list[dict[str, Any]]:
-    return [dict(zip(frame.columns, row, strict=True)) for row in _cells(frame)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,12 +23,14 @@ from sorr.auditing.columns import (
 )
 from sorr.auditing.leaks import Leak, find_leaks
 from sorr.auditing.table import Argument, Table, TableError, quote
-from sorr.auditing.table.values import SetAside, listed
+from sorr.auditing.table.values import SetAside, listed, spell
 from sorr.auditing.target import Target, Task, read_target
 from sorr.auditing.written import kind_of_values
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
+
+    from sorr.auditing.decisions import Decisions
 
 _MAX_GROUPS = 12  # values of a group column; numbers are cut into quarters, rare texts are joined
 _ASKED: Mapping[str, Kind] = {
@@ -161,15 +163,20 @@ class Rows(Aside):
     frame : DataFrame
         The columns to learn from: numbers, dates or texts.
     y : ndarray of shape (n_rows,)
-        The labels: texts or whole numbers for classification, numbers for regression.
+        The labels: texts or whole numbers for classification, numbers for regression. Of rows that
+        somebody has checked, the right ones.
+    given : ndarray of shape (n_rows,)
+        The labels as they are in the table.
+    known : ndarray of bool of shape (n_rows,)
+        The rows that somebody has checked.
+    table : Table
+        What was audited.
     numbers : ndarray of shape (n_rows,)
         The number of each row among the data rows of the table, from 0.
     lines : ndarray of shape (n_rows,) or None
         The line of the file where each row begins.
     ids : ndarray of shape (n_rows,) or None
         The identifier of each row.
-    name : str
-        The name of the table.
     roles : Roles
     task : {"classification", "regression"}
     columns : tuple of Column
@@ -190,7 +197,9 @@ class Rows(Aside):
         What readers of the results should know about the table.
     """
 
-    name: str
+    table: Table = field(repr=False)
+    given: npt.NDArray[Any] = field(repr=False)
+    known: BoolArray = field(repr=False)
     roles: Roles
     task: Task
     columns: tuple[Column, ...] = field(repr=False)
@@ -204,21 +213,35 @@ class Rows(Aside):
     notes: tuple[str, ...]
 
     @property
+    def name(self) -> str:
+        """The name of the table."""
+        return self.table.name
+
+    @property
     def missing(self) -> dict[str, int]:
         """The number of missing values of each column that is learned from and has any."""
         used = (column for column in self.columns if column.is_learned_from)
         return {column.name: column.missing for column in used if column.missing}
 
 
-def labelled_rows(table: Table, roles: Roles, task: str = "auto", seed: int = 0) -> Rows:
+def labelled_rows(
+    table: Table,
+    roles: Roles,
+    task: str = "auto",
+    seed: int = 0,
+    decisions: Decisions | None = None,
+) -> Rows:
     """Return the rows of a table as they are learned from, or say why that cannot be.
 
-    Columns that recode the target are left out: with them, no label would look wrong.
+    Columns that recode the target are left out: with them, no label would look wrong. `decisions`
+    are those of the last round, with rows of this table: rows to remove are left out, and others
+    have the label that somebody decided on.
     """
     frame = table.frame
     names = [str(name) for name in frame.columns]
     roles.check(names)
     target = read_target(frame[roles.target], task, table.separator)
+    target, checked = _decide(table, frame[roles.target], target, decisions)
     columns = _read(table, roles, [name for name in names if name != roles.target])
     features = _parsed(frame, columns)
     judged = np.flatnonzero(target.is_judged)
@@ -245,8 +268,10 @@ def labelled_rows(table: Table, roles: Roles, task: str = "auto", seed: int = 0)
         }
 
     return Rows(
-        **take(target.is_judged),
-        name=table.name,
+        **(take(target.is_judged) | {"y": checked.y[judged]}),
+        table=table,
+        given=target.y[judged],
+        known=checked.known[judged],
         roles=roles,
         task=target.task,
         columns=columns,
@@ -257,8 +282,62 @@ def labelled_rows(table: Table, roles: Roles, task: str = "auto", seed: int = 0)
         unlabelled=Aside(**take(~target.is_there)),
         rare=Aside(**take(target.is_there & ~target.is_judged)),
         set_aside=table.set_aside,
-        notes=(*table.notes, *target.notes, *_count_unlabelled(target)),
+        notes=(*table.notes, *target.notes, *_count_unlabelled(target), *checked.notes),
     )
+
+
+class _Checked(NamedTuple):
+    """What decisions say about all rows of a table."""
+
+    y: npt.NDArray[Any]
+    """The labels, right where somebody checked them."""
+    known: BoolArray
+    notes: tuple[str, ...] = ()
+
+
+def _decide(
+    table: Table, column: Series[Any], target: Target, decisions: Decisions | None
+) -> tuple[Target, _Checked]:
+    """Return the target without rows to remove, and what somebody checked.
+
+    A right label that too few rows have to be judged takes its row out of those that are judged.
+    """
+    known = np.zeros(len(target.y), dtype=bool)
+    if decisions is None:
+        return target, _Checked(target.y, known)
+    place_of = {int(row): place for place, row in enumerate(table.rows.tolist())}
+    y, is_judged, outside = target.y.copy(), target.is_judged.copy(), 0
+    judged = {spell(label): label for label in np.unique(y[is_judged]).tolist()}
+    for decision in decisions.decided:
+        place = place_of.get(decision.row)
+        if place is None or not target.is_judged[place]:
+            outside += decision.word != "unsure"
+        elif decision.word == "remove":
+            is_judged[place] = False
+        elif decision.word == "keep":
+            known[place] = True
+        elif decision.word == "relabel" and target.task == "regression":
+            y[place], known[place] = _as_number(decision.label, column, target.y), True
+        elif decision.word == "relabel" and decision.label in judged:
+            y[place], known[place] = judged[decision.label], True
+        elif decision.word == "relabel":
+            is_judged[place] = False
+    notes: tuple[str, ...] = ()
+    if outside:
+        notes = (
+            f"{outside:,} decision{'s are' if outside > 1 else ' is'} about rows that are not "
+            "judged here.",
+        )
+    return target._replace(is_judged=is_judged), _Checked(y, known & is_judged, notes)
+
+
+def _as_number(label: str, column: Series[Any], y: npt.NDArray[Any]) -> float:
+    """Return a number, written as a plain one or as the column has it, such as $20.50."""
+    try:
+        return float(label)
+    except ValueError:
+        places = np.flatnonzero(column.map(spell, na_action="ignore") == label)
+        return float(y[places[0]])
 
 
 def _read(table: Table, roles: Roles, names: list[str]) -> tuple[Column, ...]:

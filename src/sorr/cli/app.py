@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sorr import __version__
-from sorr.cli import audit, datasets, model, reproduce
+from sorr.cli import apply, audit, datasets, model, reproduce
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -17,6 +17,7 @@ app = typer.Typer(
 )
 _COMMANDS = (
     (audit.audit, audit.EXAMPLES, "Find the labels of a table that look wrong."),
+    (apply.apply, apply.EXAMPLES, "Carry out decisions: a corrected table."),
     (model.fit, model.FIT_EXAMPLES, "Fit a model without the suspect rows."),
     (model.predict, model.PREDICT_EXAMPLES, "Predict with a saved model, as CSV."),
     (datasets.datasets, datasets.EXAMPLES, "List the data sets, or write one as CSV."),

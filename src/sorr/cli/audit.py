@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
-import textwrap
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +13,6 @@ from sorr.cli.console import (
     EXIT_CODES,
     as_json,
     check_places,
-    make_table,
     one_line,
     option_of,
     read,
@@ -24,6 +23,7 @@ from sorr.cli.console import (
 )
 from sorr.cli.options import (
     FILES,
+    AnyModel,
     Category,
     Date,
     Debug,
@@ -35,8 +35,6 @@ from sorr.cli.options import (
     Ignore,
     Jobs,
     Json,
-    Model,
-    ModelOption,
     Number,
     Rows,
     Seed,
@@ -50,8 +48,8 @@ from sorr.cli.options import (
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
+    from sorr._files import Content
     from sorr.auditing import AuditReport, Roles
     from sorr.auditing import Table as DataTable
 
@@ -65,34 +63,22 @@ Examples:
   sorr audit people.csv.gz --target income --id name --ignore zip --group sex
   sorr audit people.xlsx --sheet 2024 --target income --date signed=%d/%m/%Y
   sorr audit visits.parquet --target outcome --group-folds patient --out found
-  sorr audit people.csv --target income --model linear --m 0.05
+  sorr audit people.csv --target income --decisions decisions.csv --out second
+  sorr audit people.csv --target income --model xgboost:XGBClassifier
+  sorr audit people.csv --target income --probabilities mine.csv
   sorr audit people.csv --target income --json | jq .suspects
 """
-_FILES = ("report.html", "suspects.csv", "model.skops")
+REPORT, SUSPECTS, MODEL = "report.html", "suspects.csv", "model.skops"
 _ENDINGS = (
     *(".gz", ".bz2", ".xz", ".zst", ".zip", ".csv", ".tsv", ".tab", ".txt", ".parquet", ".pq"),
-    *(
-        ".xlsx",
-        ".xls",
-        ".xlsm",
-        ".xlsb",
-        ".ods",
-        ".feather",
-        ".arrow",
-        ".jsonl",
-        ".ndjson",
-        ".json",
-    ),
+    *(".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".feather", ".arrow"),
+    *(".jsonl", ".ndjson", ".json"),
 )
-# Limits of the summary, so that it fits one screen. The files hold everything.
-_MAX_ROWS = 10
-_MAX_STRATA = 4  # classes or groups of a table
-_MAX_NOTES = 3
-_MAX_FINDINGS = 4
-_MAX_CELL_WIDTH = 18
-_MAX_CHOICE_LENGTH = 420  # of the verdict: its claim, and how many rows are worth a look
-_MIN_REASON_WIDTH = 20
-_SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
+# Limits of the summary, so that it is about ten lines. The files hold everything.
+_MAX_ROWS = 3
+_MAX_NOTES = 2
+_MAX_FINDINGS = 2
+_MAX_REASON = 240
 
 
 @report_errors
@@ -114,11 +100,32 @@ def audit(
         typer.Option(
             "--out",
             metavar="DIR",
-            help=f"Folder for {_FILES[0]}, {_FILES[1]} and {_FILES[2]}.",
+            help=f"Folder for {REPORT}, {SUSPECTS} and {MODEL}.",
             show_default="audit- and the name of the file",
         ),
     ] = None,
-    model: ModelOption = Model.auto,
+    decisions: Annotated[
+        Path | None,
+        typer.Option(
+            "--decisions",
+            metavar="FILE",
+            help="Decisions of the last round. Rows that were checked are known, are not asked "
+            "again, and teach the judge.",
+            show_default=False,
+        ),
+    ] = None,
+    model: AnyModel = "auto",
+    probabilities: Annotated[
+        Path | None,
+        typer.Option(
+            "--probabilities",
+            metavar="FILE",
+            help="Table with a column of probabilities for each class, of a model that has not "
+            "seen the rows; in the same order, or with the column of --id. It judges instead of "
+            "--model.",
+            show_default=False,
+        ),
+    ] = None,
     m: Drop = "auto",
     task: TaskOption = Task.auto,
     id_column: Id = None,
@@ -140,10 +147,9 @@ def audit(
     """Find the labels of a table that look wrong, and fit a model without them.
 
     Columns are read as they are: amounts, percentages, dates and texts; identifiers are set aside.
-    The folder then holds a report to read, the suspect rows with a reason for each, and the model
-    for sorr predict. The report also says how each column was read, and what else is wrong with the
-    table. Suspects may be a minority, not mistakes: look at them. Without evidence of wrong labels
-    nothing is dropped.
+    The folder then holds a report to decide in, row by row, the same list for a spreadsheet, and
+    the model for sorr predict. sorr apply carries the decisions out. Suspects may be a minority,
+    not mistakes: look at them. Without evidence of wrong labels nothing is dropped.
     """
     columns = {
         "id_column": id_column,
@@ -155,36 +161,55 @@ def audit(
         "text": text,
         "date": date,
     }
-    options = {"m": as_drop(m), "task": task.value}
-    _check_target(data, target, {**columns, **options, "rows": rows, "sheet": sheet})
+    options: dict[str, Any] = {"m": as_drop(m), "task": task.value}
+    tables = {"decisions": decisions, "probabilities": probabilities}
+    _check_target(data, target, {**columns, **options, **tables, "rows": rows, "sheet": sheet})
     folder = out or Path(f"audit-{_stem(data)}")
-    places = {name: folder / name for name in _FILES}
-    check_places(places.values(), force)
-    options["model"] = model.value
+    check_places([folder / name for name in _names(data, model, probabilities)], force)
+    options["model"] = model
+    if decisions is not None:
+        options["decisions"] = decisions
     roles = None if target is None else as_roles(target, **columns)
     table = None
     if data is not None and roles is not None:
         table = read(data, roles.as_written, rows, seed, sheet)
+        if probabilities is not None:
+            options["probabilities"] = read(probabilities, [id_column]).frame
     report = _audit(table, roles, options, seed=seed, jobs=jobs)
     with show_progress("report"):
-        from sorr.auditing import dump_model
-
-        contents = dict(
-            zip(
-                places.values(),
-                (report.to_html(), report.suspects_csv(), dump_model(report.model)),
-                strict=True,
-            )
-        )
+        contents = _contents(report, folder, _names(data, model, probabilities))
     write_files(contents, force)
+    files = {path.name: path for path in contents}
     if json:
-        typer.echo(as_json({**report.summary(), "files": places}))
+        typer.echo(as_json({**report.to_dict(), "files": files}))
         return
     from rich.console import Console
 
-    print_summary(report, Console())
-    for path in places.values():
-        typer.echo(str(path))
+    print_summary(report, files, data, Console())
+
+
+def _names(data: Path | None, model: str, probabilities: Path | None) -> list[str]:
+    """Return the names of the files to write. Only named models are saved."""
+    names = [REPORT, SUSPECTS]
+    if probabilities is None and ":" not in model:
+        names.append(MODEL)
+    return names if data is not None else [*names, "robots.csv"]
+
+
+def _contents(report: AuditReport, folder: Path, names: list[str]) -> dict[Path, Content]:
+    from sorr.auditing import dump_model
+
+    contents: dict[Path, Content] = {}
+    for name in names:
+        if name == REPORT:
+            contents[folder / name] = report.to_html()
+        elif name == SUSPECTS:
+            contents[folder / name] = report.suspects_csv()
+        elif name == MODEL and report.model is not None:
+            contents[folder / name] = dump_model(report.model)
+        elif report.table.original is not None:
+            contents[folder / name] = report.table.original
+    return contents
 
 
 def _check_target(data: Path | None, target: str | None, options: dict[str, Any]) -> None:
@@ -233,37 +258,96 @@ def _audit(
 # -- The summary on screen -------------------------------------------------------------------------
 
 
-def print_summary(report: AuditReport, console: Console) -> None:
-    """Print what was read, the verdict, how many rows were dropped, and the worst rows."""
-    from rich.columns import Columns
-
-    summary = report.summary()
-    for line in _sentences(summary):
+def print_summary(
+    report: AuditReport, files: Mapping[str, Path], data: Path | None, console: Console
+) -> None:
+    """Print the verdict, the most suspect rows, what else was found, and what to do next."""
+    rows = report.rows
+    n_columns = len(rows.frame.columns)
+    _print(
+        console,
+        f"{rows.name}: {len(rows):,} rows, {n_columns:,} column{'s' * (n_columns != 1)} to learn "
+        f"{rows.roles.target} from. Judged by {report.judged_by}.",
+    )
+    _print(console, f"{report.headline}.", "bold")
+    for text in filter(None, (report.meaning, report.since, _planted(report))):
+        _print(console, text)
+    for line in _suspect_lines(report):
         _print(console, line)
-    tables = [_strata_table(name, strata) for name, strata in summary["dropped"].items()]
-    console.print(Columns(tables, padding=(0, 3)))
-    if len(report.suspects):
-        console.print(_suspects_table(report, console.width))
-    for text in summary["warnings"]:
-        _print(console, f"Warning: {text}", "bold yellow")
-    _print_findings(summary["findings"], console)
-    notes = summary["notes"]
+    for text in report.warnings:
+        _print(console, f"Warning: {text}", "yellow")
+    _print_findings(report, console)
+    _print_notes(report, console)
+    for line in _next_steps(report, files, data):
+        _print(console, line)
+
+
+def _planted(report: AuditReport) -> str:
+    if (planted := report.planted) is None:
+        return ""
+    return (
+        f"{planted.wrong} labels were made wrong on purpose; {planted.found} of them are among "
+        f"the {planted.dropped} that were dropped."
+    )
+
+
+def _suspect_lines(report: AuditReport) -> list[str]:
+    """Return the most suspect rows, one a line: where, what, and why."""
+    from sorr.auditing import format_probability
+
+    lines = []
+    for it in report.describe(report.order[:_MAX_ROWS]).itertuples(index=False):
+        place = f"row {it.row}" if it.line is None else f"line {it.line}"
+        name = "" if report.rows.ids is None else f" ({shorten(it.id, 24)})"
+        probability = format_probability(float(it.probability)).replace("%", " %").replace(">", "over ")
+        label, suggested = (_label(value) for value in (it.given, it.suggested))
+        sure = f", {probability} wrong" if probability and it.tier > 1 else ""
+        lines.append(
+            f"- {place}{name}: {label} \N{RIGHTWARDS ARROW} {suggested}{sure}. "
+            f"{shorten(it.reason, _MAX_REASON)}"
+        )
+    if more := len(report.order) - len(lines):
+        lines.append(f"- and {more:,} more row{'s' * (more > 1)}")
+    return lines
+
+
+def _print_findings(report: AuditReport, console: Console) -> None:
+    """Print what else was found, as far as it needs a look, and how much more there is."""
+    findings = report.findings
+    shown = [it for it in findings if it.severity != "note"][:_MAX_FINDINGS]
+    for finding in shown:
+        style = "red" if finding.severity == "problem" else "yellow"
+        title = f"{finding.severity.capitalize()}: {finding.name}."
+        _print(console, f"{title} {finding.sentence}", style)
+    if more := len(findings) - len(shown):
+        also = "Also found" if not shown else "The report has"
+        _print(console, f"{also}: {more} more finding{'s' * (more > 1)}.", "dim")
+
+
+def _print_notes(report: AuditReport, console: Console) -> None:
+    notes = report.notes
     for text in notes[:_MAX_NOTES]:
         _print(console, f"Note: {text}", "dim")
-    if len(notes) > _MAX_NOTES:
-        _print(console, f"The report has {len(notes) - _MAX_NOTES} more notes.", "dim")
+    if (more := len(notes) - _MAX_NOTES) > 0:
+        _print(console, f"The report has {more} more note{'s' * (more > 1)}.", "dim")
 
 
-def _print_findings(findings: list[dict[str, Any]], console: Console) -> None:
-    """Print what else was found, as far as it needs a look, and how much more there is."""
-    shown = [it for it in findings if it["severity"] != "note"][:_MAX_FINDINGS]
-    for finding in shown:
-        style = "bold red" if finding["severity"] == "problem" else "yellow"
-        title = f"{finding['severity'].capitalize()}: {finding['name']}."
-        _print(console, f"{title} {finding['sentence']}", style)
-    if len(findings) > len(shown):
-        more = len(findings) - len(shown)
-        _print(console, f"The report has {more} more finding{'s' * (more > 1)}.", "dim")
+def _next_steps(report: AuditReport, files: Mapping[str, Path], data: Path | None) -> list[str]:
+    """Return where the files are, and what to do with them."""
+    table = files.get("robots.csv", data)
+    lines = [f"Decide row by row in {files[REPORT]}, or in a spreadsheet in {files[SUSPECTS]}."]
+    if len(report.order) and table is not None and str(table) != "-":
+        stem = _stem(table)
+        out = f"{stem}-corrected{table.name[len(stem) :]}"
+        command = ["sorr", "apply", str(table), str(files[SUSPECTS]), "--out", out]
+        lines.append(f"Then correct the table: {shlex.join(command)}")
+    if MODEL in files:
+        lines.append(f"The model without the dropped rows is in {files[MODEL]} (sorr predict).")
+    elif report.model is not None:
+        lines.append("The model is not saved: it is code of your own, and model files hold none.")
+    else:
+        lines.append("No model was fitted, because probabilities were given.")
+    return lines
 
 
 def _print(console: Console, line: str, style: str = "") -> None:
@@ -272,117 +356,5 @@ def _print(console: Console, line: str, style: str = "") -> None:
     console.print(Text(one_line(line), style=style), soft_wrap=not console.is_terminal)
 
 
-def _sentences(summary: dict[str, Any]) -> list[str]:
-    lines = [
-        f"{summary['table']}: {summary['rows']:,} rows, {_count(summary['columns'], 'column')} to "
-        f"learn {summary['target']} from ({summary['task']}).",
-        f"{summary['headline']}.",
-        _first_sentences(summary["choice"], _MAX_CHOICE_LENGTH),
-        _errors(summary),
-    ]
-    if planted := summary.get("planted"):
-        lines.append(
-            f"{planted['wrong']} labels were made wrong on purpose; {planted['found']} of them are "
-            f"among the {summary['suspects']} that were dropped."
-        )
-    return lines
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
-def _errors(summary: dict[str, Any]) -> str:
-    """Return how many held-out predictions are wrong: of the kept rows, and of all."""
-    plain, on_all = _error(summary, "plain"), _error(summary, "plain_on_all")
-    noun = "targets" if summary["task"] == "regression" else "labels"
-    if summary["held_out_error"]["robust"] is None:
-        return (
-            f"Error on held-out rows that were kept: {plain}. On all held-out rows, with the "
-            f"{noun} as given: {on_all}."
-        )
-    return (
-        f"Error on held-out rows that were kept: {_error(summary, 'robust')}; of a plain fit: "
-        f"{plain}. On all held-out rows, with the {noun} as given: "
-        f"{_error(summary, 'robust_on_all')} and {on_all}."
-    )
-
-
-def _first_sentences(text: str, length: int) -> str:
-    """Return as many of the first sentences as fit, and at least one."""
-    sentences = _SENTENCE_END.split(one_line(text))
-    kept = sentences[:1]
-    for sentence in sentences[1:]:
-        if len(" ".join([*kept, sentence])) > length:
-            break
-        kept.append(sentence)
-    return " ".join(kept)
-
-
-def _error(summary: dict[str, Any], kind: str) -> str:
-    error = summary["held_out_error"][kind]
-    return f"{error:.4g}" if summary["task"] == "regression" else f"{error:.1%}"
-
-
-def _strata_table(name: str, strata: list[dict[str, Any]]) -> Table:
-    """Return how many rows of each class or group were dropped, the largest shares first."""
-    titles = (shorten(name, _MAX_CELL_WIDTH), "rows", "dropped", "share")
-    ordered = sorted(strata, key=lambda stratum: -stratum["dropped"] / stratum["rows"])
-    rows = [
-        (
-            shorten(stratum["name"], _MAX_CELL_WIDTH),
-            f"{stratum['rows']:,}",
-            f"{stratum['dropped']:,}",
-            f"{stratum['dropped'] / stratum['rows']:.1%}",
-        )
-        for stratum in ordered[:_MAX_STRATA]
-    ]
-    if len(strata) > _MAX_STRATA:
-        rows.append((f"and {len(strata) - _MAX_STRATA} more", "", "", ""))
-    return make_table(titles, rows, numbers=titles[1:])
-
-
-def _suspects_table(report: AuditReport, width: int) -> Table:
-    """Return the most suspect rows: how likely each is wrong; of numbers, how often it is dropped.
-
-    A reason takes at most two lines of the width that the other columns leave.
-    """
-    from sorr.auditing import format_probability
-
-    frame = report.suspects.head(_MAX_ROWS)
-    suspects = [dict(zip(frame.columns, row, strict=True)) for row in frame.itertuples(index=False)]
-    columns = {"row": [str(suspect["row"]) for suspect in suspects]}
-    if report.rows.ids is not None:
-        columns["id"] = [shorten(suspect["id"], _MAX_CELL_WIDTH) for suspect in suspects]
-    for name in ("given", "suggested"):
-        columns[name] = [_label(suspect[name]) for suspect in suspects]
-    for title, name, write in (
-        ("tier", "tier", _tier),
-        ("wrong", "probability", format_probability),
-        ("again", "dropped_share", _percent),
-    ):
-        texts = [write(suspect[name]) for suspect in suspects]
-        if any(texts) and not (title == "again" and "tier" in columns):
-            columns[title] = texts
-    taken = sum(max(map(len, (title, *cells))) + 2 for title, cells in columns.items())
-    room = max(width - taken - 2, _MIN_REASON_WIDTH)
-    columns["reason"] = [_two_lines(suspect["reason"], room) for suspect in suspects]
-    rows = zip(*columns.values(), strict=True)
-    return make_table(columns, rows, numbers=("row", "tier", "wrong", "again"))
-
-
-def _two_lines(text: str, width: int) -> str:
-    first, *rest = textwrap.wrap(one_line(text), width) or [""]
-    return "\n".join([first, shorten(" ".join(rest), width)]) if rest else first
-
-
 def _label(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else shorten(value, _MAX_CELL_WIDTH)
-
-
-def _tier(tier: int | None) -> str:
-    return "" if tier is None else str(tier)
-
-
-def _percent(share: float | None) -> str:
-    return "" if share is None or share != share else f"{share:.0%}"
+    return f"{value:,.6g}" if isinstance(value, float) else shorten(value, 24)

@@ -32,8 +32,7 @@ from sorr.cli.options import (
     Ignore,
     Jobs,
     Json,
-    Model,
-    ModelOption,
+    NamedModel,
     NewFile,
     Number,
     Rows,
@@ -44,6 +43,7 @@ from sorr.cli.options import (
     TaskOption,
     Text,
     as_drop,
+    as_named_model,
     as_roles,
 )
 
@@ -80,7 +80,7 @@ def fit(
         Path,
         typer.Option("--out", metavar="FILE", help="Model file to write.", show_default=False),
     ],
-    model: ModelOption = Model.auto,
+    model: NamedModel = "auto",
     m: Drop = "auto",
     task: TaskOption = Task.auto,
     id_column: Id = None,
@@ -122,7 +122,7 @@ def fit(
         fitted = fit_table(
             table,
             roles,
-            model=model.value,
+            model=as_named_model(model),
             m=drop,
             task=task.value,
             seed=seed,

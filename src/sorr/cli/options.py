@@ -12,15 +12,6 @@ if TYPE_CHECKING:
     from sorr.auditing import Roles
 
 
-class Model(StrEnum):
-    """The models that judge labels."""
-
-    auto = "auto"
-    linear = "linear"
-    forest = "forest"
-    boosting = "boosting"
-
-
 class Task(StrEnum):
     """What the model learns."""
 
@@ -114,11 +105,22 @@ Drop = Annotated[
         "as 20. A share or a number needs --model linear.",
     ),
 ]
-ModelOption = Annotated[
-    Model,
+NamedModel = Annotated[
+    str,
     typer.Option(
         "--model",
+        metavar="auto|linear|forest|boosting",
         help="The model that judges labels and is fitted; auto is a forest with a linear model.",
+    ),
+]
+AnyModel = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        metavar="auto|linear|forest|boosting|PLACE",
+        help="The model that judges labels and is fitted; auto is a forest with a linear model. "
+        "package.module:estimator is one of your own: this imports the module, which runs its "
+        "code. Such a model is not saved.",
     ),
 ]
 TaskOption = Annotated[
@@ -187,6 +189,16 @@ def as_drop(text: str) -> float | int | Literal["auto"]:
             param_hint="--m",
         )
     return share
+
+
+def as_named_model(text: str) -> str:
+    """Return the name of a model, or refuse a text that is none."""
+    from sorr._checks import suggest
+    from sorr.auditing import MODELS
+
+    if text not in MODELS:
+        raise typer.BadParameter(f"given {text!r}; {suggest(text, MODELS)}", param_hint="--model")
+    return text
 
 
 def as_roles(target: str, **given: Any) -> Roles:

@@ -1,4 +1,4 @@
-"""The figures of the page: axes, ranked losses, validated errors, and all rows on a plane.
+"""The figures of the page: axes, ranked losses, validated errors, and a map of all rows.
 
 Positions are shares of the frame: of its width from the left, of its height from the top. So text
 keeps its size on a page of any width. Lines are in thousandths, and stretch.
@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.decomposition import PCA, TruncatedSVD
 
-from sorr._typing import BoolArray, FloatArray, IntArray
-from sorr.auditing.page.words import count, count_rows, label, number, percent, short
+from sorr._typing import FloatArray, IntArray
+from sorr.auditing.page.words import count, count_rows, number, percent, short
 from sorr.auditing.report import AuditReport
 from sorr.auditing.variations import Sweep, SweepPoint
 
@@ -52,6 +52,11 @@ def round_steps(low: float, high: float, most: int = 6) -> list[float]:
     step = size * next(it for it in (1, 2, 2.5, 5, 10) if it * size >= rough * (1 - 1e-9))
     first, last = np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9)
     return [float(f"{i * step:.10g}") + 0.0 for i in np.arange(first, last + 1)]
+
+
+def _percent(share: float) -> str:
+    """Return a round share in percent, for an axis."""
+    return f"{100 * share:.10g}\N{NO-BREAK SPACE}%"
 
 
 def ticks(places: Sequence[float], texts: Sequence[str]) -> list[Tick]:
@@ -145,7 +150,7 @@ def panels(report: AuditReport, sweep: Sweep) -> tuple[list[Panel], int]:
     found = [
         Panel(
             names[group],
-            ticks([it**0.5 for it in marked], [f"{100 * it:g}%" for it in marked]),
+            ticks([it**0.5 for it in marked], [_percent(it) for it in marked]),
             ticks([1 - it / top for it in up], [number(it) for it in up]),
             [_cut(it, group, int(sizes[group]), sweep.shares, top) for it in sweep.points],
         )
@@ -206,10 +211,10 @@ def tendency(sweep: Sweep, is_share: bool) -> Tendency:
     return Tendency(
         svg_path(across, height[:, 0]),
         svg_path(across, height[:, 1]),
-        ticks([it / width for it in right], [f"{100 * it:g}%" for it in right]),
+        ticks([it / width for it in right], [_percent(it) for it in right]),
         ticks(
             [1 - (it - low) / (high - low) for it in up],
-            [f"{100 * it:.10g}%" if is_share else number(it) for it in up],
+            [_percent(it) if is_share else number(it) for it in up],
         ),
         [
             (placed(a), placed(b), placed(c))
@@ -244,67 +249,66 @@ def stages(sweep: Sweep, is_share: bool) -> list[Stage]:
     ]
 
 
-# -- All rows on a plane: the two directions in which the kept rows differ most --------------------
+# -- The map of all rows: the two directions in which the kept rows differ most --------------------
 
 
 _MAX_DOTS = 1500
-_MIN_SUSPECTS = 100  # dots that are suspects, if there are as many
+_MAX_SUSPECTS = 500  # dots that are suspects, the most suspect ones
 _MAX_FIT_ROWS = 20_000  # rows that determine the directions
 _MAX_DENSE_COLUMNS = 500  # of a sparse table that is made dense, so that it can be centred
 _MAX_SPREADS = 8.0  # of a column: values beyond do not change the directions
-_INNER = (
-    0.05,
-    0.95,
-)  # quantiles of the kept rows; what is twice as far out is outside of the frame
+_INNER = (0.05, 0.95)  # quantiles of the kept rows; what is twice as far out is not in the frame
 _EDGE = 0.03  # of the frame, left free around the dots
 _MIN_WEIGHT = 0.1  # of a column, relative to the most important one
 _CELL = 0.03  # of the frame, within which rows are nearly alike
 _MIN_PLACES = 0.2  # per row; with fewer places, rows that are nearly alike are spread too
 _SPACING = 0.008  # of the frame, between rows that are alike
-_ASPECT = 1.9  # width of the frame over its height
+HEIGHT = 625  # of the map, whose width is FRAME
+_ASPECT = FRAME / HEIGHT
 _COLUMNS_NAMED = 2  # to explain a direction
-_MAX_KINDS = 10  # classes with a mark of their own
+_MAX_KINDS = 7  # classes with a mark of their own, as many as there are colours
+_SMALL, _LARGE = 9, 5  # half of the width of a mark, in units of a small map and of a large one
 
 
 class Kind(NamedTuple):
-    """Rows with a mark of their own."""
+    """Rows with a mark of their own, and how they are drawn on a small map and on a large one."""
 
     name: str
     mark: int
+    small: str
+    large: str
 
 
 class Dot(NamedTuple):
-    """A row on the plane."""
+    """A row on the map: its position among the rows, and its place in units of the frame."""
 
-    x: str
-    y: str
+    position: int
+    x: int
+    y: int
     mark: int
-    title: str
-    at: str | None
-    """1 or 0 for each point of the sweep: whether the row is dropped. None if it never is."""
-    is_out: bool
-    is_far: bool
+    is_suspect: bool
 
 
 @dataclass(frozen=True)
 class Plane:
-    """Rows on a plane, and how to read it."""
+    """Rows on a map, and how to read it."""
 
     dots: list[Dot]
     kinds: list[Kind]
+    rings: tuple[str, str]
+    """Around the suspects, on a small map and on a large one."""
     rows: int
     far: int
     right: str
     upward: str
     spread: str | None
-    """The share of the variance of the kept rows that the plane shows."""
+    """The share of the variance of the kept rows that the map shows."""
     alt: str
 
 
 def plane(report: AuditReport) -> Plane:
     """Return the rows on the plane of the two directions in which the kept ones differ most."""
-    dropped = report.fitted.dropped
-    rows = _chosen(report)
+    dropped, rows = report.fitted.dropped, _chosen(report)
     where, right, upward, spread = _directions(report, rows)
     kept = where[~dropped[rows]] if (~dropped[rows]).any() else where
     ends = np.array([_ends(axis) for axis in kept.T])
@@ -314,22 +318,65 @@ def plane(report: AuditReport) -> Plane:
     share = _apart(np.clip(share, 0.0, 1.0))
     low, high = np.minimum(share.min(axis=0), 0.0), np.maximum(share.max(axis=0), 1.0)
     share = _EDGE + (1 - 2 * _EDGE) * (share - low) / (high - low)
-    kinds, marks = _kinds(report)
-    at = positions_of(report, rows)
-    titles = _titles(report, rows)
+    places = np.rint(np.column_stack([FRAME * share[:, 0], HEIGHT * (1 - share[:, 1])]))
+    names, marks = _kinds(report)
+    is_suspect = np.isin(rows, report.order)
     dots = [
-        Dot(placed(x), placed(1 - y), int(mark), title, code, bool(out), bool(far))
-        for (x, y), mark, title, code, out, far in zip(
-            share.tolist(), marks[rows], titles, at, dropped[rows], is_far, strict=True
+        Dot(int(row), int(x), int(y), int(mark), bool(suspect))
+        for row, (x, y), mark, suspect in zip(
+            rows, places.tolist(), marks[rows], is_suspect, strict=True
         )
     ]
-    out = [dot for dot in dots if dot.is_out]
+    kinds = [
+        Kind(
+            name, i, *(_drawn([it for it in dots if it.mark == i], i, r) for r in (_SMALL, _LARGE))
+        )
+        for i, name in enumerate(names)
+    ]
+    ringed = [it for it in dots if it.is_suspect]
     alt = (
-        f"{count(len(dots))} rows, one mark each. The {count(len(out))} dropped rows have a ring. "
-        f"{count(int(is_far.sum()))} rows are outside of the frame and shown at its edge. "
-        "The table of suspects lists the dropped rows."
+        f"A map of {count(len(dots))} rows, one mark each, similar rows close together. Rings mark "
+        f"{count(len(ringed))} suspects, which the cards describe."
     )
-    return Plane(dots, kinds, len(report.rows), int(is_far.sum()), right, upward, spread, alt)
+    return Plane(
+        dots,
+        kinds,
+        (ring_path(ringed, 2 * _SMALL), ring_path(ringed, 2 * _LARGE)),
+        len(report.rows),
+        int(is_far.sum()),
+        right,
+        upward,
+        spread,
+        alt,
+    )
+
+
+def _drawn(dots: Sequence[Dot], mark: int, r: int) -> str:
+    """Return marks of one kind as a path: points with round ends, or shapes to fill."""
+    shapes = {
+        1: (-r, -r, f"h{2 * r}v{2 * r}h{-2 * r}z"),
+        2: (0, -r - 1, f"l{r + 1} {2 * r}h{-2 * r - 2}z"),
+        3: (0, -r - 2, f"l{r + 2} {r + 2}l{-r - 2} {r + 2}l{-r - 2} {-r - 2}z"),
+        4: (0, r + 1, f"l{r + 1} {-2 * r}h{-2 * r - 2}z"),
+        5: (-r - 1, -r // 2, f"h{2 * r + 2}v{r}h{-2 * r - 2}z"),
+        6: (-r // 2, -r - 1, f"h{r}v{2 * r + 2}h{-r}z"),
+    }
+    x, y, shape = shapes.get(mark, (0, 0, "h0"))
+    return "".join(f"M{it.x + x} {it.y + y}{shape}" for it in dots)
+
+
+def ring_path(dots: Sequence[Dot], r: int) -> str:
+    """Return circles around dots as a path."""
+    return "".join(
+        f"M{it.x - r} {it.y}a{r} {r} 0 1 0 {2 * r} 0a{r} {r} 0 1 0 {-2 * r} 0" for it in dots
+    )
+
+
+def _chosen(report: AuditReport) -> IntArray:
+    """Return which rows are drawn. Suspects come last, so that nothing hides them."""
+    suspects = np.asarray(report.order[:_MAX_SUSPECTS], dtype=np.intp)
+    others = np.setdiff1d(np.arange(len(report.rows)), report.order)
+    return np.concatenate([_evenly(others, _MAX_DOTS - len(suspects)), suspects[::-1]])
 
 
 def _ends(values: FloatArray) -> tuple[float, float]:
@@ -356,35 +403,6 @@ def _apart(where: FloatArray) -> FloatArray:
     radius, angle = _SPACING * np.sqrt(nth), nth * np.pi * (3 - np.sqrt(5))
     across, up = radius * np.cos(angle), _ASPECT * radius * np.sin(angle)
     return np.column_stack([middle[0] + across, middle[1] + up])
-
-
-def positions_of(report: AuditReport, rows: IntArray) -> list[str | None]:
-    """Return 1 or 0 for each point, whether a row is dropped there; None if it never is."""
-    dropped = np.array([it[rows] for it in dropped_at(report)]).T
-    return ["".join("01"[out] for out in row) if any(row) else None for row in dropped.tolist()]
-
-
-def dropped_at(report: AuditReport) -> list[BoolArray]:
-    """Return which rows are dropped at each point of the sweep, or by the audit without one."""
-    if report.linear is None:
-        return [report.fitted.dropped]
-    return [it.dropped for it in report.linear.sweep.points]
-
-
-def _chosen(report: AuditReport) -> IntArray:
-    """Return which rows are drawn. Suspects come last, so that nothing hides them.
-
-    Of many rows, each kind gets its share, so that rings are as frequent as in the table. Suspects
-    get more if they are few.
-    """
-    ever, n = np.any(dropped_at(report), axis=0), len(report.rows)
-    out, never = report.order[report.fitted.dropped[report.order]], np.flatnonzero(~ever)
-    others = np.flatnonzero(ever & ~report.fitted.dropped)
-    if n > _MAX_DOTS:
-        out = _evenly(out, max(_MAX_DOTS * len(out) // n, _MIN_SUSPECTS))
-        others = _evenly(others, _MAX_DOTS * len(others) // n)
-        never = _evenly(never, _MAX_DOTS - len(out) - len(others))
-    return np.concatenate([never, others, out[::-1]])
 
 
 def _evenly(rows: IntArray, most: int) -> IntArray:
@@ -433,8 +451,8 @@ def _meaning(direction: FloatArray, labels: list[str]) -> str:
     return ", ".join(f"{'more' if direction[j] > 0 else 'less'} {labels[j]}" for j in strongest)
 
 
-def _kinds(report: AuditReport) -> tuple[list[Kind], npt.NDArray[np.intp]]:
-    """Return the kinds of marks, and that of each row: its class, or the third of its number."""
+def _kinds(report: AuditReport) -> tuple[list[str], npt.NDArray[np.intp]]:
+    """Return the names of the marks, and the mark of each row: its class, or a third of numbers."""
     fitted, y = report.fitted, report.rows.y
     if not fitted.classes:
         low, high = np.quantile(y, [1 / 3, 2 / 3])
@@ -444,23 +462,12 @@ def _kinds(report: AuditReport) -> tuple[list[Kind], npt.NDArray[np.intp]]:
             f"{number(float(low))} to {number(float(high))}",
             f"above {number(float(high))}",
         ]
-        return [Kind(it, i) for i, it in enumerate(names)], np.digitize(y, [low, high])
+        return names, np.digitize(y, [low, high])
     sizes = np.bincount(fitted.class_of_row)
     common = np.sort(np.argsort(-sizes, kind="stable")[:_MAX_KINDS])
     marks = np.full(len(sizes), _MAX_KINDS)
     marks[common] = np.arange(len(common))
-    kinds = [Kind(short(fitted.classes[i], 30), int(marks[i])) for i in common.tolist()]
+    names = [short(fitted.classes[i], 30) for i in common.tolist()]
     if len(sizes) > _MAX_KINDS:
-        kinds.append(Kind(f"{len(sizes) - _MAX_KINDS} other classes", _MAX_KINDS))
-    return kinds, marks[fitted.class_of_row]
-
-
-def _titles(report: AuditReport, rows: IntArray) -> list[str]:
-    numbers, y = report.rows.numbers[rows].tolist(), report.rows.y[rows].tolist()
-    predictions = report.fitted.prediction[rows].tolist()
-    return [
-        f"Row {row}: {label(given, 30)}"
-        if given == predicted
-        else f"Row {row}: given {label(given, 30)}, predicted {label(predicted, 30)}"
-        for row, given, predicted in zip(numbers, y, predictions, strict=True)
-    ]
+        names.append(f"{len(sizes) - _MAX_KINDS} other classes")
+    return names, marks[fitted.class_of_row]

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from importlib.resources import files
 from typing import Any
 
 from sorr import __version__
-from sorr.auditing.page.figures import panels, plane, stages, tendency
+from sorr.auditing.page.figures import FRAME, HEIGHT, panels, plane, stages, tendency
 from sorr.auditing.page.sections import (
+    chips,
     estimates,
     groups,
+    held_out,
     learned,
-    listing,
+    planted,
     repeats,
-    subtitle,
-    tiles,
 )
 from sorr.auditing.page.tables import columns, findings, unlabelled
-from sorr.auditing.page.words import percent, seen, short
+from sorr.auditing.page.words import count, percent, seen, short
+from sorr.auditing.page.workbench import command, inert, shown_label, workbench
 from sorr.auditing.report import AuditReport
 from sorr.plots import CLASS_COLOURS, DROPPED, EASY, INK, KEPT
-from sorr.share import name_of
 
 _MAX_SENTENCE = 600  # characters; column names may have any length
-_ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
+_MAX_PLAIN = 50  # suspects that are listed without a script
 
 # The colours of the figures. They are lighter in dark mode, to stand out as much.
 _LIGHT = {"dropped": DROPPED, "kept": KEPT, "easy": EASY, "ink": INK}
@@ -45,48 +44,68 @@ def page(report: AuditReport) -> str:
 
 
 def _views(report: AuditReport) -> dict[str, Any]:
-    table, cloud, linear = listing(report), plane(report), _linear_views(report)
-    moves = {
-        "chosen": linear["chosen"],
-        "stages": linear.pop("moves"),
-        "rows": [it.at for it in table.rows],
-        "dots": [it.at for it in cloud.dots if it.at],
-    }
+    cloud, linear = plane(report), _linear_views(report)
+    bench = workbench(report, cloud.dots)
+    rows, judgement = report.rows, report.fitted.judgement
+    plain = [
+        (bench.rows[card.at], shown_label(bench.rows[card.at].given, bench.labels), card)
+        for card in bench.cards[:_MAX_PLAIN]
+    ]
+    is_short = not judgement.has_evidence and not report.n_dropped and report.linear is None
     return linear | {
-        "name": short(report.rows.name, 80),
+        "name": short(rows.name, 80),
+        "target": short(rows.roles.target, 60),
         "version": __version__,
         "is_regression": not report.fitted.classes,
-        "whole": len(report.rows),
+        "is_short": is_short,
+        "noun": judgement.noun,
+        "n_rows": count(len(rows)),
+        "n_columns": count(len(rows.frame.columns)),
+        "judged_by": short(report.judged_by, 120),
+        "headline": short(report.headline, _MAX_SENTENCE),
+        "meaning": short(report.meaning, _MAX_SENTENCE),
+        "since": short(report.since, _MAX_SENTENCE) if report.since else "",
+        "chips": chips(report),
         "out": report.n_dropped,
-        "share": percent(report.n_dropped / len(report.rows)),
-        "headline": report.headline,
-        "model": name_of(report.fitted.name),
+        "share": percent(report.n_dropped / len(rows)),
+        "is_saved": report.fitted.judge.is_named,
         "is_linear": report.fitted.is_linear,
         "is_ranked": report.fitted.is_ranked,
-        "subtitle": subtitle(report),
-        "tiles": tiles(report),
+        "held_out": held_out(report),
+        "planted": planted(report),
         "warnings": [short(it, _MAX_SENTENCE) for it in report.warnings],
         "notes": [short(it, _MAX_SENTENCE) for it in report.notes],
         "findings": findings(report),
         "columns": columns(report),
         "unlabelled": unlabelled(report),
-        "listing": table,
         "learned": learned(report),
         "plane": cloud,
-        "choice": report.choice,
+        "frame": (FRAME, HEIGHT),
+        "choice": short(report.choice, 2 * _MAX_SENTENCE),
+        "verdict": judgement.verdict_,
         "estimates": estimates(report),
         "groups": groups(report),
-        "moves": _inert(moves),
+        "bench": bench,
+        "plain": plain,
+        "shown_label": lambda it: shown_label(it, bench.labels),
+        "command": command(report, bool(bench.original)),
     }
 
 
 def _linear_views(report: AuditReport) -> dict[str, Any]:
     """Return what the page shows of a linear model only: losses, the slider, and repetitions."""
     if (linear := report.linear) is None:
-        return {"panels": [], "chosen": 0, "stages": [], "moves": [], "repeats": ""}
+        return {"panels": [], "chosen": 0, "stages": [], "moves": "", "repeats": ""}
     sweep, is_share = linear.sweep, bool(report.fitted.classes)
     drawn, undrawn = panels(report, sweep)
     course, told = tendency(sweep, is_share), stages(sweep, is_share)
+    moves = {
+        "chosen": sweep.chosen,
+        "stages": [
+            {**stage._asdict(), "mark": course.marks[i], "cuts": [it.cuts[i] for it in drawn]}
+            for i, stage in enumerate(told)
+        ],
+    }
     return {
         "panels": drawn,
         "undrawn": undrawn,
@@ -94,11 +113,7 @@ def _linear_views(report: AuditReport) -> dict[str, Any]:
         "stages": told,
         "chosen": sweep.chosen,
         "repeats": repeats(report, linear),
-        "n_repeats": len(linear.resamples.shares),
-        "moves": [
-            {**stage._asdict(), "mark": course.marks[i], "cuts": [it.cuts[i] for it in drawn]}
-            for i, stage in enumerate(told)
-        ],
+        "moves": inert(moves),
     }
 
 
@@ -112,12 +127,6 @@ def _parts(style: str, script: str) -> dict[str, str]:
         "style": style,
         "script": script,
     }
-
-
-def _inert(data: Any) -> str:
-    """Return data as JSON that cannot end a script element."""
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.translate(_ESCAPES)
 
 
 def _digest(text: str) -> str:

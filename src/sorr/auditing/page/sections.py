@@ -1,4 +1,4 @@
-"""The sections of the page: suspects, what was learned, main figures, stability, and groups."""
+"""The sections of the page: chips, what was learned, how sure it is, and who is affected."""
 
 from __future__ import annotations
 
@@ -8,201 +8,63 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sorr._typing import FloatArray, IntArray
-from sorr.auditing.page.figures import (
-    dropped_at,
-    placed,
-    positions_of,
-    round_steps,
-)
-from sorr.auditing.page.words import (
-    aligned,
-    count,
-    label,
-    number,
-    percent,
-    short,
-)
+from sorr._typing import FloatArray
+from sorr.auditing.page.figures import placed, round_steps
+from sorr.auditing.page.words import aligned, count, number, percent, short
 from sorr.auditing.report import AuditReport
 from sorr.auditing.suspects import Stratum
-from sorr.auditing.table import format_probability
 from sorr.auditing.variations import Variations
-from sorr.share import Tier, name_of
+from sorr.share import Tier
 
-# Of the table of suspects.
-_MAX_ROWS, _MIN_ROWS = 1000, 300
-_MAX_VALUES = 12_000  # of all rows together, so that the page stays near a megabyte
-_RESERVED = 4  # one row in this many is for rows that only other points of the sweep drop
-_MAX_COLUMNS = 40  # of a row that are shown
-_MAX_CELL, _MAX_REASON = 120, 600  # characters
 # Of the coefficients and errors.
 _FIRST, _MAX_COEFFICIENTS = 12, 60  # shown at first, and in all, for one class
 _MAX_ALL_COEFFICIENTS = 480  # of all classes together
 _MAX_CLASSES = 10  # in a matrix; of more classes, the pairs that are confused most are listed
 _MAX_PAIRS = 15
 _QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
-# Of the main figures and the groups.
-_CHANCE = 2.0  # standard errors within which a difference may be chance
-_MAX_VALIDATED_ROWS = 12_500  # rows that errors are measured on
+# Of the first screen, the groups and the repetitions.
+_MAX_CHIPS = 2  # findings that have a chip of their own
 _OFTEN = 0.5  # of the fits to halves of the rows
 _MAX_GROUPS = 24  # lines of a table
 
 
-class Column(NamedTuple):
-    """A column of the table."""
-
-    key: str
-    title: str
-    is_number: bool
+# -- The first screen ------------------------------------------------------------------------------
 
 
-class Suspect(NamedTuple):
-    """A row of the table, as texts."""
+class Chip(NamedTuple):
+    """A number, what it counts, and where it leads: to cards of a tier, or to a section."""
 
-    rank: int
-    row: int
-    line: str
-    id: str
-    given: str
-    suggested: str
-    tier: str
-    loss: str
-    exact: dict[str, str]
-    """Numbers to sort by, where the text is rounded."""
-    probability: str | None
-    often: str
-    reason: str
-    values: list[tuple[str, str]]
-    at: str
-    is_out: bool
-    is_listed: bool
-    """Whether the row is a suspect: others are only dropped at other points of the sweep."""
+    number: str
+    text: str
+    tier: int
+    link: str
 
 
-@dataclass(frozen=True)
-class Listing:
-    """The table of suspects."""
-
-    columns: list[Column]
-    rows: list[Suspect]
-    is_short: str | None
-    """What the table does not show, in words."""
-    more_columns: int
-    probability: str
-    """The meaning of the tiers and probabilities, or why there are none."""
-
-
-def listing(report: AuditReport) -> Listing:
-    """Return the table: suspects first, then rows that other points of the sweep drop."""
-    out, others = report.order, _others(report)
-    most = _MAX_VALUES // min(len(report.rows.frame.columns), _MAX_COLUMNS)
-    most = min(max(most, _MIN_ROWS), _MAX_ROWS)
-    first = out[: most - min(len(others), most // _RESERVED)]
-    then = others[: most - len(first)]
-    return Listing(
-        _columns(report),
-        _suspects(report, np.concatenate([first, then])),
-        _shortage(len(first), len(out), len(then), len(others)),
-        max(len(report.rows.frame.columns) - _MAX_COLUMNS, 0),
-        _origin(report),
-    )
-
-
-def _others(report: AuditReport) -> IntArray:
-    """Return the rows that only other points of the sweep drop, in the order of the sweep."""
-    dropped = np.array(dropped_at(report))
-    rows = np.setdiff1d(np.flatnonzero(dropped.any(axis=0)), report.order)
-    return rows[np.lexsort([report.ranking.rank[rows], dropped[:, rows].argmax(axis=0)])]
-
-
-def _shortage(first: int, out: int, then: int, others: int) -> str | None:
-    """Return what the table does not show, in words; None if it shows everything."""
-    parts = []
-    if first < out:
-        parts.append(f"the {count(first)} most suspect of {count(out)} rows (suspects.csv has all)")
-    if then < others:
-        parts.append(
-            f"{count(then)} of the {count(others)} rows that only other positions of the slider "
-            "drop"
-        )
-    return f"The table shows {' and '.join(parts)}." if parts else None
-
-
-def _origin(report: AuditReport) -> str:
-    """Return the meaning of tiers and probabilities."""
-    tiers = ", ".join(f"{int(tier)} {tier.label}" for tier in sorted(Tier)[:0:-1])
-    if report.fitted.classes:
-        return (
-            f"Tiers: {tiers}. The probability that a label is wrong assumes that labels go wrong "
-            "at a rate that depends only on the class."
-        )
-    return (
-        f"Tiers: {tiers}. The probability that a target is wrong compares its error with those of "
-        "other rows, whose tails may be heavy."
-    )
-
-
-def _columns(report: AuditReport) -> list[Column]:
-    is_regression, is_linear = not report.fitted.classes, report.linear is not None
-    found = [Column("rank", "Rank", True)]
-    found += [Column("tier", "Tier", True)]
-    found += [Column("state", "Here", True)] if is_linear else []
-    found += [Column("row", "Row", True)]
-    if report.rows.lines is not None:
-        found.append(Column("line", "Line", True))
-    if report.rows.ids is not None:
-        found.append(Column("id", "Id", False))
-    return [
-        *found,
-        Column("given", "Given", is_regression),
-        Column("suggested", "Expected" if is_regression else "Suggested", is_regression),
-        *([Column("loss", "Loss", True)] if is_linear else []),
-        Column("probability", "Wrong?", True),
-        *([Column("often", "How often", True)] if is_linear else []),
-        Column("reason", "Why", False),
+def chips(report: AuditReport) -> list[Chip]:
+    """Return what was found in a few words: tiers, findings, and columns that were skipped."""
+    found = [
+        Chip(count(rows), Tier(tier).label, tier, "")
+        for tier, rows in sorted(report.tiers.items(), reverse=True)
+        if rows
     ]
-
-
-def _suspects(report: AuditReport, listed: IntArray) -> list[Suspect]:
-    frame = report.describe(listed)
-    names = list(report.rows.frame.columns)[:_MAX_COLUMNS]
-    heads = [short(name, _MAX_CELL) for name in names]
-    raw = report.rows.frame[names].iloc[listed]
-    values = [raw[name].to_numpy(dtype=object) for name in names]
-    is_linear = report.linear is not None
-    at, ranks = positions_of(report, listed), report.ranking.rank[listed].tolist()
-    losses = aligned(frame["loss"].tolist()) if is_linear else [""] * len(frame)
-    found = []
-    for i, it in enumerate(frame.itertuples(index=False)):
-        probability = float(it.probability)
-        exact = {"probability": probability}
-        if is_linear:
-            exact |= {"loss": it.loss, "often": it.dropped_share}
-        if not report.fitted.classes:
-            exact |= {"given": it.given, "suggested": it.suggested}
-        found.append(
-            Suspect(
-                ranks[i],
-                int(it.row),
-                "" if it.line is None else str(it.line),
-                "" if report.rows.ids is None else short(it.id, _MAX_CELL),
-                label(it.given, _MAX_CELL),
-                label(it.suggested, _MAX_CELL),
-                str(it.tier),
-                losses[i],
-                {key: f"{value:.6g}" for key, value in exact.items() if value == value},
-                format_probability(probability) or None,
-                f"{it.dropped_share:.0%}" if is_linear else "",
-                short(it.reason, _MAX_REASON),
-                [
-                    (head, short(column[i], _MAX_CELL))
-                    for head, column in zip(heads, values, strict=True)
-                ],
-                at[i] or "",
-                bool(it.dropped),
-                bool(it.dropped) or bool(it.tier),
-            )
+    for finding in report.findings[:_MAX_CHIPS]:
+        name = short(finding.name, 40)
+        is_counted = len(finding.rows) > 1 and name.startswith(
+            ("Rows ", "Exact ", "Near ", "Copies ")
         )
+        rows = count(len(finding.rows)) if is_counted else ""
+        found.append(Chip(rows, f"{name[0].lower()}{name[1:]}" if rows else name, 0, "findings"))
+    if (more := len(report.findings) - _MAX_CHIPS) > 0:
+        found.append(Chip(count(more), f"more finding{'s' * (more > 1)}", 0, "findings"))
+    if report.warnings:
+        n = len(report.warnings)
+        found.append(Chip(count(n), f"warning{'s' * (n > 1)}", 0, "whom"))
+    skipped = [it.name for it in report.rows.columns if not it.is_learned_from]
+    if skipped:
+        n = len(skipped)
+        text = f"column{'s' * (n > 1)} skipped"
+        named = f"{text}: {short(skipped[0], 24)}" if n == 1 else text
+        found.append(Chip(count(n), named, 0, "columns"))
     return found
 
 
@@ -373,111 +235,42 @@ def _sizes(report: AuditReport, predictions: list[npt.NDArray[Any]]) -> list[Pai
     return _pairs(names, found[0], found[-1])
 
 
-# -- Main figures, stability and groups ------------------------------------------------------------
+# -- How sure it is, and who is affected -----------------------------------------------------------
 
 
-class Tile(NamedTuple):
-    """A figure, what it is, and a remark."""
-
-    value: str
-    name: str
-    remark: str
-
-
-def subtitle(report: AuditReport) -> str:
-    """Return what was audited and the error of the model, in two sentences."""
-    rows, (plain, robust) = report.rows, report.errors
-    target, columns = short(rows.roles.target, 60), len(rows.frame.columns)
-    learned = f"learned from {columns:,} column{'s' * (columns > 1)}"
-    classes = len(report.fitted.classes)
-    if robust is None and not classes:
-        name = name_of(report.fitted.name)
-        return (
-            f"The target is the number “{target}”, {learned}. The model is {name}; on rows that it "
-            f"has not seen, it is off by {number(plain)} on average, of those that are kept."
-        )
-    if robust is None:
-        name = name_of(report.fitted.name)
-        return (
-            f"The target is “{target}” with {classes} classes, {learned}. The model is {name}; on "
-            f"rows that it has not seen, it is wrong about {percent(plain)} of those that are kept."
-        )
-    if classes:
-        opening = f"The target is “{target}” with {classes} classes, {learned}."
-        errs, other = f"is wrong about {percent(robust)}", f"about {percent(plain)}"
+def held_out(report: AuditReport) -> str:
+    """Return how often predictions err on rows that the model has not seen, in words."""
+    plain, robust = report.errors
+    kept = "On held-out rows that are kept" if report.n_dropped else "On held-out rows"
+    if report.fitted.classes:
+        error = percent(plain if robust is None else robust)
+        text = f"{kept}, {error} of the predictions are wrong"
     else:
-        opening = f"The target is the number “{target}”, {learned}."
-        errs, other = f"is off by {number(robust)} on average", f"by {number(plain)}"
-    if not report.n_dropped:
-        return f"{opening} The model {errs} {'of' if classes else 'on'} held-out rows."
-    return (
-        f"{opening} A model without the dropped rows {errs} {'of' if classes else 'on'} held-out "
-        f"rows that the audit keeps; a model that learns from all rows, {other}."
+        error = number(plain if robust is None else robust)
+        text = f"{kept}, predictions are off by {error} on average"
+    if robust is None or not report.n_dropped:
+        return f"{text}."
+    other = percent(plain) if report.fitted.classes else f"by {number(plain)}"
+    return f"{text}; with a model that learns from all rows, {other}."
+
+
+def planted(report: AuditReport) -> str:
+    """Return how many labels that were made wrong on purpose were found, in words."""
+    if (known := report.planted) is None:
+        return ""
+    right = known.dropped - known.found
+    ending = (
+        f"{right} of the dropped rows have a right label" if right else "no right label was dropped"
     )
-
-
-def tiles(report: AuditReport) -> list[Tile]:
-    """Return the main figures."""
-    out, whole = report.n_dropped, len(report.rows)
-    columns, judgement = len(report.rows.frame.columns), report.fitted.judgement
-    found = [
-        Tile(count(whole), "rows audited", f"with {columns:,} column{'s' * (columns > 1)}"),
-        Tile(count(out), "dropped row" + "s" * (out != 1), f"{percent(out / whole)} of all rows"),
-    ]
-    look = int((judgement.tier_ == Tier.WORTH_A_LOOK).sum())
-    more = "more " * bool(judgement.flagged_.any())
-    why = "the model would bet 9 to 1 against the label"
-    if not report.fitted.classes:
-        why = "the error is larger than any that is expected"
-    evidence = f"evidence of wrong {judgement.noun}s"
-    found += [
-        Tile(count(look), f"{more}worth a look", why),
-        Tile(judgement.verdict_, evidence, "none, weak, clear or strong"),
-        _harm(report),
-    ]
-    if report.linear is not None and out:
-        found.append(_steadiness(report, report.linear))
-    if (planted := report.planted) is not None:
-        right = planted.dropped - planted.found
-        found.append(
-            Tile(
-                f"{planted.found} of {planted.wrong}",
-                "labels made wrong on purpose were found",
-                f"{right} of the dropped rows have a right label"
-                if right
-                else "no right label was dropped",
-            )
-        )
-    return found
-
-
-def _steadiness(report: AuditReport, linear: Variations) -> Tile:
-    shares = linear.resamples.shares
-    steady, out = _often(report, linear), report.n_dropped
-    name = f"dropped rows that at least half of {len(shares)} other fits drop"
-    return Tile(f"{count(steady)} of {count(out)}", name, "each to a random half of the rows")
+    return (
+        f"This is an example: {known.wrong} of its labels were made wrong on purpose. "
+        f"{known.found} of them were found, and {ending}."
+    )
 
 
 def _often(report: AuditReport, linear: Variations) -> int:
     """Return how many dropped rows at least half of the other fits drop too."""
     return int((linear.resamples.dropped[report.fitted.dropped] >= _OFTEN).sum())
-
-
-def _harm(report: AuditReport) -> Tile:
-    plain, robust = report.errors
-    is_share = bool(report.fitted.classes)
-    write = percent if is_share else number
-    name = "held-out error, plain \N{RIGHTWARDS ARROW} robust fit"
-    if robust is None:
-        return Tile(write(plain), "held-out error", "on rows that the audit keeps")
-    if not report.n_dropped:
-        return Tile(write(robust), "held-out error", "both fits are the same")
-    rows = min(int((~report.fitted.dropped).sum()), _MAX_VALIDATED_ROWS)
-    chance = _CHANCE * np.sqrt((plain + robust) / rows)
-    remark = "on rows that the audit keeps"
-    if is_share and abs(plain - robust) <= chance:
-        remark += "; the difference may be chance"
-    return Tile(f"{write(plain)} \N{RIGHTWARDS ARROW} {write(robust)}", name, remark)
 
 
 class Estimate(NamedTuple):
@@ -529,7 +322,7 @@ def estimates(report: AuditReport) -> Estimates | None:
             names, sizes.tolist(), rates.tolist(), ends.tolist(), gone.tolist(), strict=True
         )
     ]
-    return Estimates(parts, f"0 to {100 * scale:g}%")
+    return Estimates(parts, f"0 to {100 * scale:g}\N{NO-BREAK SPACE}%")
 
 
 def _rounded(share: float) -> float:
@@ -583,5 +376,5 @@ def _group(name: str, strata: list[Stratum], whole: float) -> Group:
         )
         for it in shown
     ]
-    axis = f"0 to {100 * scale:g}%"
+    axis = f"0 to {100 * scale:g}\N{NO-BREAK SPACE}%"
     return Group(short(name, 60), parts, placed(whole / scale), axis, len(strata) - len(shown))

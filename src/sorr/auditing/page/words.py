@@ -13,7 +13,7 @@ MISSING = "(missing)"
 _LARGE = 1e7  # larger numbers are written with a power of ten
 _BREAK = re.compile(r"\r\n|[\t\n\v\f\r\x85\u2028\u2029]")
 # Control characters, marks that turn the direction of the text, and halves of characters.
-_UNSEEN = re.compile(
+UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]"
 )
 
@@ -26,7 +26,7 @@ def seen(text: str) -> str:
     >>> seen("one\ntwo \u202eeman")
     'one two [U+202E]eman'
     """
-    return _UNSEEN.sub(lambda found: f"[U+{ord(found[0]):04X}]", _BREAK.sub(" ", text))
+    return UNSEEN.sub(lambda found: f"[U+{ord(found[0]):04X}]", _BREAK.sub(" ", text))
 
 
 def short(value: Any, width: int = 80) -> str:
@@ -67,6 +67,19 @@ def number(value: float) -> str:
         return "∞" if value > 0 else "\N{MINUS SIGN}∞" if value < 0 else MISSING
     size = abs(value)
     text = f"{size:,.0f}" if 1e4 <= size < _LARGE else f"{size:.4g}".replace("e+", "e")
+    return f"\N{MINUS SIGN}{text}" if value < 0 and text != "0" else text
+
+
+def brief(value: float) -> str:
+    """Return a number with three significant digits, or more before the point.
+
+    Examples
+    --------
+    >>> brief(1926.4), brief(0.016671), brief(12.0), brief(-4.2e-7)
+    ('1,926', '0.0167', '12', '\N{MINUS SIGN}4.2e-07')
+    """
+    size = abs(value)
+    text = f"{size:,.0f}" if 1e3 <= size < _LARGE else number(float(f"{size:.3g}"))
     return f"\N{MINUS SIGN}{text}" if value < 0 and text != "0" else text
 
 
@@ -111,9 +124,9 @@ def percent(share: float) -> str:
 
     Examples
     --------
-    >>> percent(0.0625), percent(0.1), percent(0.0), percent(0.0004)
-    ('6.2%', '10%', '0%', 'under 0.1%')
+    >>> [it.replace("\N{NO-BREAK SPACE}", " ") for it in map(percent, (0.0625, 0.1, 0.0, 0.0004))]
+    ['6.2 %', '10 %', '0 %', 'under 0.1 %']
     """
     if 0.0 < share < 0.0005:
-        return "under 0.1%"
-    return f"{share:.1%}".replace(".0%", "%")
+        return "under 0.1\N{NO-BREAK SPACE}%"
+    return f"{100 * share:.1f}".removesuffix(".0") + "\N{NO-BREAK SPACE}%"
