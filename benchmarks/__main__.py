@@ -1,7 +1,8 @@
 """Print every benchmark, or those that are named: ``python -m benchmarks solvers``.
 
 Some have options, given after a single name: ``python -m benchmarks quality --data breast``. The
-long ones, `labels`, `regression`, `topk`, `mnist`, `audit` and `intake`, run only if named.
+long ones, `labels`, `regression`, `topk`, `mnist`, `audit`, `intake`, `review` and `workbench`,
+run only if named.
 """
 
 import sys
@@ -10,7 +11,7 @@ from importlib import import_module
 from itertools import takewhile
 
 SHORT = ("ranked", "solvers", "estimators", "quality")
-LONG = ("labels", "regression", "topk", "mnist", "audit", "intake")
+LONG = ("labels", "regression", "topk", "mnist", "audit", "intake", "review", "workbench")
 WITH_OPTIONS = ("quality", *LONG)
 
 names = list(takewhile(lambda argument: not argument.startswith("-"), sys.argv[1:]))
