@@ -442,10 +442,11 @@ def test_in_json_lines_only_the_value_of_the_target_changes(tmp_path):
         (["1", "0"], "1", "1"),
         (["1.0", "0.0"], "1", "1.0"),
         (['"1"', '"0"'], "1", '"1"'),
+        (["1", "0", "1.0", "0", "1.0"], "1", "1.0"),
     ],
 )
 def test_a_value_of_json_keeps_its_type(values, label, written, tmp_path):
-    lines = [f'{{"x": {i}, "label": {values[i % 2]}}}' for i in range(12)]
+    lines = [f'{{"x": {i}, "label": {values[i % len(values)]}}}' for i in range(12)]
     path = table_of(tmp_path / "t.jsonl", "\n".join(lines).encode("utf-16"))
     lines[1] = f'{{"x": 1, "label": {written}}}'
     assert corrected(path, {1: label}) == "\n".join(lines).encode("utf-16")
@@ -643,7 +644,8 @@ def test_parquet_keeps_schema_metadata_packing_and_groups(tmp_path):
 
     table = arrow_table(pa.array(["yes", "no"] * 10).dictionary_encode())
     path = tmp_path / "t.parquet"
-    pq.write_table(table, path, compression={"x": "zstd", "label": "none"}, row_group_size=8)
+    packing = {"x": "zstd", "label": "none"}
+    pq.write_table(table, path, compression=packing, use_dictionary=["label"], row_group_size=8)
     found = table_of(tmp_path / "c.pq", corrected(path, {1: "yes", 9: None, 19: None}))
     before, after = pq.ParquetFile(path), pq.ParquetFile(found)
     assert after.schema_arrow.equals(before.schema_arrow, check_metadata=True)

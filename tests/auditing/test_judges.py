@@ -94,7 +94,7 @@ def test_what_is_no_model_is_refused(model, message):
 
 
 def test_a_number_of_rows_to_drop_needs_the_linear_model():
-    with pytest.raises(TableError, match="m=0.1 needs a linear model, but the model is"):
+    with pytest.raises(TableError, match=r"m=0\.1 needs a linear model, but the model is"):
         as_judge(LogisticRegression(), 0.1)
     assert as_judge("linear", 0.1) == Judge("linear", "linear")
 

@@ -3,14 +3,17 @@
 import csv
 import io
 import re
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, RegressorMixin
 
 from sorr import TargetJudgement, Tier, judge_targets
+from sorr.share import NumberedRows, judge_numbers
 from tests.slow import examples, slow
 
 
@@ -314,6 +317,51 @@ def test_no_known_rows_are_the_same_as_none(noisy, judged):
         found = judge_targets(*noisy, known=known)
         assert_array_equal(found.score_, judged.score_)
         assert not found.known_.any()
+
+
+class Witness(RegressorMixin, BaseEstimator):
+    """A model that predicts the mean, and keeps what it learned."""
+
+    seen: ClassVar[list[tuple[np.ndarray, np.ndarray]]] = []
+
+    def fit(self, X, y):
+        self.seen.append((X[:, 0].astype(int), y))
+        self.mean_ = y.mean()
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.mean_)
+
+
+def numbered_rows(n=300):
+    """Return rows that hold their number, and targets of which the first are wrong."""
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=n)
+    y = truth.copy()
+    y[:15] += 12.0
+    return NumberedRows(np.arange(n, dtype=float)[:, None], y, None, seed=0), truth
+
+
+def test_models_learn_the_right_numbers_and_the_given_ones_are_judged():
+    rows, truth = numbered_rows()
+    given, known = rows.y.copy(), {i: truth[i] for i in (*range(10), 100, 101)}
+    Witness.seen.clear()
+    found = judge_numbers(rows, Witness(), known=known).judgement
+    right = np.where(np.isin(np.arange(300), list(known)), truth, given)
+    assert len(Witness.seen) >= 5
+    for numbers, learned in Witness.seen:
+        assert_array_equal(learned, right[numbers])
+    assert_array_equal(found.given_, given)
+    assert_array_equal(found.wrong_[list(known)], [*[1] * 10, 0, 0])
+    assert_array_equal(rows.y, given)  # what was given is left alone
+    assert found.flagged_[10:15].all()
+
+
+def test_no_known_numbers_change_no_prediction():
+    rows, _ = numbered_rows()
+    one, other = judge_numbers(rows, Witness()), judge_numbers(rows, Witness(), known={})
+    assert_array_equal(other.predictions, one.predictions)
+    assert_array_equal(other.judgement.score_, one.judgement.score_)
 
 
 # -- Tables ----------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any
 _FILES = {
     "AuditReport": "report",
     "Column": "columns",
+    "Correction": "correction",
     "Decisions": "decisions",
     "Finding": "findings",
     "Fitted": "fit",
@@ -17,6 +18,7 @@ _FILES = {
     "Table": "table",
     "TableError": "table",
     "apply_decisions": "correction",
+    "as_judge": "judges",
     "audit": "entry",
     "audit_example": "entry",
     "audit_table": "entry",

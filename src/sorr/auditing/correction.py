@@ -16,7 +16,8 @@ from sorr._csv import to_csv
 from sorr._files import Content
 from sorr._typing import IntArray, Report
 from sorr.auditing.decisions import MARK, Decisions, read_decisions
-from sorr.auditing.original import Original, original_of
+from sorr.auditing.original import Original as Original
+from sorr.auditing.original import original_of as original_of
 from sorr.auditing.spellings import Labels, texts_of
 from sorr.auditing.table import Argument, Table, TableError, quote, read_table
 from sorr.auditing.table.cells import (
@@ -43,7 +44,7 @@ from sorr.auditing.table.edits import (
     stamp_of,
 )
 from sorr.auditing.table.files import (
-    _ENCODINGS,
+    ENCODINGS,
     OtherEncodingError,
     Source,
     Tick,
@@ -67,15 +68,6 @@ from sorr.auditing.written import as_texts
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
-
-__all__ = [
-    "Change",
-    "Correction",
-    "Original",
-    "apply_decisions",
-    "correct_file",
-    "original_of",
-]
 
 _ENDINGS = {
     **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), "text"),
@@ -273,7 +265,7 @@ def _plan(decisions: Decisions, labels: Labels, target: str, source: Source | No
                 )
             if codec is not None and not can_express(codec, found.text):
                 assert source is not None
-                encoding = _ENCODINGS.get(source.encoding, source.encoding)
+                encoding = ENCODINGS.get(source.encoding, source.encoding)
                 raise TableError(
                     f"{decisions.where(it.place)}: {quote(found.text)} cannot be written in "
                     f"{encoding}, the encoding of the table; save the table as CSV (UTF-8) first"

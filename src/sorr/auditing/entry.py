@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sorr._checks import as_whole_seed
 from sorr._csv import to_csv
 from sorr._typing import BoolArray, Report
+from sorr.auditing.decisions import read_decisions
 from sorr.auditing.fit import Drop, fit_rows
 from sorr.auditing.judges import judge_by_probabilities
 from sorr.auditing.report import AuditReport
@@ -50,8 +51,6 @@ def audit_table(
     notes: tuple[str, ...] = ()
     known = None
     if decisions is not None:
-        from sorr.auditing.decisions import read_decisions
-
         given.check([str(name) for name in table.frame.columns])
         matched = read_decisions(decisions).match(
             table, id_column=given.id_column, target=given.target

@@ -109,7 +109,7 @@ class Fitted:
 
     @cached_property
     def line(self) -> Any:
-        """A linear model of the kept rows. It explains why a label is suspect."""
+        """A linear model of the kept rows. It says how much columns matter, for the map."""
         if self.is_linear:
             return self.model
         rows = take_rows(self.class_of_row, np.flatnonzero(~self.dropped), _MAX_TREE_ROWS, 0)

@@ -15,8 +15,10 @@ from sklearn.pipeline import Pipeline
 
 from sorr._typing import FloatArray
 from sorr.auditing.columns import Column
+from sorr.auditing.decisions import Decisions, decisions_csv
 from sorr.auditing.findings import Finding, find_all
 from sorr.auditing.fit import Fitted
+from sorr.auditing.reasons import Explainer, Reason
 from sorr.auditing.rows import Rows
 from sorr.auditing.sentences import Gain, headline, meaning, since
 from sorr.auditing.suspects import (
@@ -33,9 +35,6 @@ from sorr.share import Tier
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-    from sorr.auditing.decisions import Decisions
-    from sorr.auditing.reasons import Reason
 
 
 @dataclass(frozen=True)
@@ -222,17 +221,19 @@ class AuditReport:
         -------
         list of Reason
         """
-        from sorr.auditing.reasons import explain
-
         known = self._reasons
         new = np.array([it for it in chosen.tolist() if it not in known], dtype=np.intp)
         if len(new):
-            known.update(zip(new.tolist(), explain(self.fitted, new), strict=True))
+            known.update(zip(new.tolist(), self._explainer.explain(new), strict=True))
         return [known[it] for it in chosen.tolist()]
 
     @cached_property
     def _reasons(self) -> dict[int, Reason]:
         return {}
+
+    @cached_property
+    def _explainer(self) -> Explainer:
+        return Explainer(self.fitted)
 
     @property
     def strata(self) -> Mapping[str, list[Stratum]]:
@@ -411,8 +412,6 @@ class AuditReport:
 
         It is a file of decisions: fill in the columns decision and new_label, and apply it.
         """
-        from sorr.auditing.decisions import decisions_csv
-
         return decisions_csv(self.suspects)
 
     def apply(self, decisions: Any) -> Any:

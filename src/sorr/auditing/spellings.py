@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sorr._csv import escape_formula
 from sorr.auditing.columns import Context, read_column
 from sorr.auditing.table.rewriting import Written
 from sorr.auditing.table.values import MISSING, is_number
-from sorr.auditing.target import _NO_LABEL, task_of, unify_spellings
+from sorr.auditing.target import NO_LABEL, task_of, unify_spellings
 from sorr.auditing.written import kind_of_values, plain_numbers
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ class Labels:
     def _collect_texts(self, written: Sequence[Written]) -> None:
         counts: Counter[str] = Counter()
         for it in written:
-            if it.text.strip().casefold() not in _NO_LABEL:
+            if it.text.strip().casefold() not in NO_LABEL:
                 counts[it.text] += it.times
         best = unify_spellings(counts)
         self.is_exact = any(label != label.strip() for label in best.values())
@@ -79,8 +78,7 @@ class Labels:
         for spelling, label in best.items():
             self._known[spelling] = cells[label]
         for spelling, label in best.items():
-            for name in (spelling.strip(), escape_formula(label), escape_formula(spelling)):
-                self._known.setdefault(name, cells[label])
+            self._known.setdefault(spelling.strip(), cells[label])
 
     def find(self, label: str) -> Written | None:
         """Return how a label is written; None if the target has no such label.

@@ -26,9 +26,7 @@ _MOST_WHOLE_NUMBERS = 20  # different ones that are taken for classes
 _REPEATED = 3  # rows for each of them on average
 _FEWEST_OF_A_CLASS = 5  # rows, so that a model which has not seen some of them knows others
 _MOST_CLASSES = 100  # that are judged, the most frequent ones
-_NO_LABEL = frozenset(
-    {"", "?", "??", "n/a", "n.a.", "#n/a", "nan", "null", "<na>", "tbd", "(null)"}
-)
+NO_LABEL = frozenset({"", "?", "??", "n/a", "n.a.", "#n/a", "nan", "null", "<na>", "tbd", "(null)"})
 _MARKS = r"""[\s.,;:!?'"`\u00b4()\[\]{}/\\|_]+"""
 _SOFT = re.compile(rf"(?<!\d){_MARKS}|{_MARKS}(?!\d)")
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
@@ -157,7 +155,7 @@ def _read_classes(
         return np.where(is_there, numbers.astype(str), ""), is_there, None, []
     texts = as_texts(column)
     is_there = np.array(
-        [it == it and it.strip().casefold() not in _NO_LABEL for it in texts], dtype=bool
+        [it == it and it.strip().casefold() not in NO_LABEL for it in texts], dtype=bool
     )
     marks = sorted(
         {it for it, there in zip(texts, is_there, strict=True) if it == it and not there}

@@ -19,7 +19,7 @@ from sorr.cli.console import (
     show_progress,
     write_files,
 )
-from sorr.cli.options import FILES, Debug, Force, Json, Sheet
+from sorr.cli.options import FILES, Debug, Force, Id, Json, Sheet
 
 if TYPE_CHECKING:
     from sorr.auditing import Correction
@@ -61,14 +61,7 @@ def apply(
             show_default=False,
         ),
     ],
-    id_column: Annotated[
-        str | None,
-        typer.Option(
-            "--id",
-            metavar="COLUMN",
-            help="Column that names rows. Rows are found by it if FILE has changed since.",
-        ),
-    ] = None,
+    id_column: Id = None,
     target: Annotated[
         str | None,
         typer.Option(

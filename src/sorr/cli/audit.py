@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sorr._files import check_name
 from sorr.cli.console import (
     EXIT_CODES,
     as_json,
@@ -23,7 +24,6 @@ from sorr.cli.console import (
 )
 from sorr.cli.options import (
     FILES,
-    AnyModel,
     Category,
     Date,
     Debug,
@@ -35,6 +35,7 @@ from sorr.cli.options import (
     Ignore,
     Jobs,
     Json,
+    ModelOption,
     Number,
     Rows,
     Seed,
@@ -114,7 +115,7 @@ def audit(
             show_default=False,
         ),
     ] = None,
-    model: AnyModel = "auto",
+    model: ModelOption = "auto",
     probabilities: Annotated[
         Path | None,
         typer.Option(
@@ -165,10 +166,16 @@ def audit(
     tables = {"decisions": decisions, "probabilities": probabilities}
     _check_target(data, target, {**columns, **options, **tables, "rows": rows, "sheet": sheet})
     folder = out or Path(f"audit-{_stem(data)}")
+    if out is not None:
+        check_name(out)
     check_places([folder / name for name in _names(data, model, probabilities)], force)
     options["model"] = model
-    if decisions is not None:
-        options["decisions"] = decisions
+    if data is not None:  # what is wrong with the options is said before a large table is read
+        from sorr.auditing import as_judge, read_decisions
+
+        as_judge(model, options["m"])
+        if decisions is not None:
+            options["decisions"] = read_decisions(decisions)
     roles = None if target is None else as_roles(target, **columns)
     table = None
     if data is not None and roles is not None:
@@ -299,7 +306,9 @@ def _suspect_lines(report: AuditReport) -> list[str]:
     for it in report.describe(report.order[:_MAX_ROWS]).itertuples(index=False):
         place = f"row {it.row}" if it.line is None else f"line {it.line}"
         name = "" if report.rows.ids is None else f" ({shorten(it.id, 24)})"
-        probability = format_probability(float(it.probability)).replace("%", " %").replace(">", "over ")
+        probability = (
+            format_probability(float(it.probability)).replace("%", " %").replace(">", "over ")
+        )
         label, suggested = (_label(value) for value in (it.given, it.suggested))
         sure = f", {probability} wrong" if probability and it.tier > 1 else ""
         lines.append(

@@ -47,7 +47,8 @@ Id = Annotated[
     typer.Option(
         "--id",
         metavar="COLUMN",
-        help="Column that names rows. It is shown, not learned from.",
+        help="Column that names rows. It is shown, not learned from; decisions find their rows by "
+        "it if the table has changed.",
     ),
 ]
 Ignore = Annotated[
@@ -105,22 +106,14 @@ Drop = Annotated[
         "as 20. A share or a number needs --model linear.",
     ),
 ]
-NamedModel = Annotated[
-    str,
-    typer.Option(
-        "--model",
-        metavar="auto|linear|forest|boosting",
-        help="The model that judges labels and is fitted; auto is a forest with a linear model.",
-    ),
-]
-AnyModel = Annotated[
+ModelOption = Annotated[
     str,
     typer.Option(
         "--model",
         metavar="auto|linear|forest|boosting|PLACE",
         help="The model that judges labels and is fitted; auto is a forest with a linear model. "
         "package.module:estimator is one of your own: this imports the module, which runs its "
-        "code. Such a model is not saved.",
+        "code. Such a model is not saved, so sorr fit does not take it.",
     ),
 ]
 TaskOption = Annotated[
@@ -196,6 +189,12 @@ def as_named_model(text: str) -> str:
     from sorr._checks import suggest
     from sorr.auditing import MODELS
 
+    if ":" in text:
+        raise typer.BadParameter(
+            f"given {text!r}; a model of your own is code, which model files do not hold; needed "
+            f"one of {', '.join(MODELS)}, or sorr audit",
+            param_hint="--model",
+        )
     if text not in MODELS:
         raise typer.BadParameter(f"given {text!r}; {suggest(text, MODELS)}", param_hint="--model")
     return text

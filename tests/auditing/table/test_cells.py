@@ -101,9 +101,11 @@ def test_a_space_in_front_needs_quotes_where_spaces_are_skipped():
     assert edited("yes", rewrite("yes", " a", SPACED, is_exact=True)) == '" a"'
 
 
-def test_places_know_their_line_breaks():
+@pytest.mark.parametrize("block", [1, 3, 40, 1 << 20])
+def test_places_know_their_line_breaks(block, monkeypatch):
+    monkeypatch.setattr("sorr.auditing.table.files.BLOCK", block)
     data = b'title\r\n\r\nx,label\r1,"a\nb"\n2,c\r\nragged\n3,d'
-    data += b"\n4,d" * 30
+    data += b"\n4,d" * 29 + b"\r\n4,d"
     opened = delimited_in_memory(data, "t.csv", ",")
     places = opened.places([0, 1, 2, 32], "label", lambda _: None)
     assert [data[it.start : it.end] for it in places] == [
@@ -116,7 +118,7 @@ def test_places_know_their_line_breaks():
         it.cell for it in places
     ]
     assert [it.cell for it in places] == ['"a\nb"', "c", "d", "d"]
-    assert [it.break_before for it in places] == [1, 1, 1, 1]
+    assert [it.break_before for it in places] == [1, 1, 1, 2]
     assert [it.has_break for it in places] == [True, True, True, False]
 
 

@@ -20,13 +20,13 @@ from sorr.auditing.table.edits import Edit
 from sorr.auditing.table.files import Source, Tick, encoding_notes, text
 from sorr.auditing.table.scan import Dialect
 from sorr.auditing.table.text import (
+    Feed,
     Layout,
     Pass,
+    RowText,
     Survey,
-    _Feed,
-    _records,
-    _Rows,
     find_layout,
+    read_records,
     survey,
 )
 from sorr.auditing.table.values import (
@@ -81,10 +81,10 @@ class Delimited:
         if not names:
             return pd.DataFrame()
         dialect = self.layout.dialect
-        rows = _Rows(self.source, self.found, None, begin)
+        rows = RowText(self.source, self.found, None, begin)
         with closing(rows.blocks(1)) as blocks:
             return pd.read_csv(
-                cast("Any", _Feed(blocks)),
+                cast("Any", Feed(blocks)),
                 sep=dialect.separator,
                 skipinitialspace=dialect.skip_space,
                 header=None,
@@ -142,7 +142,7 @@ class Delimited:
         dialect, at = self.layout.dialect, self.names.index(column)
         wanted, places = np.unique(rows), list[Place]()
         n_rows, before = 0, b""
-        with closing(cast("Any", _records(self.source, self.layout, tick))) as parts:
+        with closing(cast("Any", read_records(self.source, self.layout, tick))) as parts:
             for found, is_row, _ in parts:
                 there = np.flatnonzero(is_row)
                 first, last = np.searchsorted(wanted, [n_rows, n_rows + len(there)])

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from sorr._typing import IntArray
-from sorr.auditing.table.files import INSTALL, MIXED, Source, Tick, _member, content
+from sorr.auditing.table.files import INSTALL, MIXED, Source, Tick, content, zip_member
 from sorr.auditing.table.values import TableError, quote
 
 _PIECE = 256  # bytes that are decoded at once where the place of a letter is looked for
@@ -230,7 +230,7 @@ def _zipped(pieces: Iterable[bytes], source: Source, name: str) -> Iterator[byte
             yield from _member_pieces(archive, inside, pieces, drain)
         else:
             with zipfile.ZipFile(source.path) as before:
-                table = _member(before, source)
+                table = zip_member(before, source)
                 for member in before.infolist():
                     again = copy(member)
                     if member.filename == table:

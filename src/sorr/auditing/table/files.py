@@ -36,7 +36,7 @@ _MARKS = {  # the longest first, because the mark of UTF-32 begins with that of 
     codecs.BOM_UTF16_BE: "UTF-16",
 }
 MIXED = "UTF-8 mixed with Windows-1252"
-_ENCODINGS = {  # those that tables come in, with the names that people know
+ENCODINGS = {  # those that tables come in, with the names that people know
     "cp1252": "Windows-1252 (Western Europe)",
     "cp1250": "Windows-1250 (Central Europe)",
     "cp1251": "Windows-1251 (Cyrillic)",
@@ -203,7 +203,8 @@ def text(source: Source, tick: Tick) -> Generator[bytes, None, None]:
                 continue
             decoded = decoder.decode(block)
             yield block if is_utf8 else decoded.encode()
-        decoder.decode(b"", final=True)
+        if rest := decoder.decode(b"", final=True):  # half a letter, in a mixture of encodings
+            yield rest.encode()
     except UnicodeError as error:
         if source.encoding.startswith(("UTF", "utf-16")):
             raise TableError(
@@ -241,7 +242,7 @@ def guess_encoding(source: Source) -> Source:
             f"{quote(source.name)} is not UTF-8, and another encoding is guessed by "
             f"charset-normalizer, which is not installed: {INSTALL}"
         ) from error
-    best = from_bytes(bytes(sample), cp_isolation=list(_ENCODINGS)).best()
+    best = from_bytes(bytes(sample), cp_isolation=list(ENCODINGS)).best()
     western = from_bytes(bytes(sample), cp_isolation=["cp1252"]).best()
     found = "cp1252" if best is None or _is_as_good(western, best) else best.encoding
     return _with_example(source, bytes(sample), found)
@@ -253,7 +254,7 @@ def encoding_notes(source: Source) -> list[str]:
         return []
     if not source.example:
         return [f"The file was decoded as {source.encoding[:6].upper()}."]
-    name = _ENCODINGS.get(source.encoding, source.encoding)
+    name = ENCODINGS.get(source.encoding, source.encoding)
     return [f"The file is not UTF-8. It was read as {name}, for example {quote(source.example)}."]
 
 
@@ -308,7 +309,10 @@ def _unpacked(source: Source) -> Iterator[tuple[IO[bytes], Any]]:
         elif source.packing == "zstd":
             yield raw, _Zstandard(raw, source.name)
         elif source.packing == "zip":
-            with zipfile.ZipFile(raw) as archive, archive.open(_member(archive, source)) as stream:
+            with (
+                zipfile.ZipFile(raw) as archive,
+                archive.open(zip_member(archive, source)) as stream,
+            ):
                 yield raw, stream
         else:
             yield raw, raw
@@ -352,7 +356,7 @@ class _Zstandard:
         return block
 
 
-def _member(archive: zipfile.ZipFile, source: Source) -> str:
+def zip_member(archive: zipfile.ZipFile, source: Source) -> str:
     """Return the one table in an archive."""
     names = [
         it.filename

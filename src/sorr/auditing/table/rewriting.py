@@ -11,6 +11,7 @@ import io
 import re
 import warnings
 import zipfile
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ import numpy as np
 from sorr._typing import BoolArray
 from sorr.auditing.table.files import Source
 from sorr.auditing.table.values import TableError, column_names, listed, quote, spell
-from sorr.auditing.table.workbooks import _names, _sheet
+from sorr.auditing.table.workbooks import chosen_sheet, names_in_sheet
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -89,8 +90,8 @@ def find_sheet(source: Source, data: bytes, asked: str | int | None) -> Sheet:
     import python_calamine as calamine
 
     with calamine.CalamineWorkbook.from_filelike(io.BytesIO(data)) as book:
-        page = _sheet(source, book, asked)
-        _, written, _ = _names(source, page)
+        page = chosen_sheet(source, book, asked)
+        _, written, _ = names_in_sheet(source, page)
         names, _ = column_names(written, source.name)
         return Sheet(source, page.name, page.start[1] + 1, names, data)
 
@@ -165,7 +166,7 @@ class Excel:
         page, gone = self._page, sorted(lines)
 
         def moved(line: int) -> int:
-            return line - int(np.searchsorted(gone, line))
+            return line - bisect_left(gone, line)
 
         merged = [it for it in page.merged_cells.ranges if it.max_row >= gone[0]]
         for area in merged:

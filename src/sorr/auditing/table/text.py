@@ -251,7 +251,7 @@ class Survey:
         return np.asarray(rows + self.shifts[places], dtype=np.int64)
 
 
-def _records(
+def read_records(
     source: Source, layout: Layout, tick: Tick, seal: Seal | None = None
 ) -> Iterator[tuple[Records, BoolArray, BoolArray]]:
     """Yield the records of a text, which of them are rows, and which are ragged."""
@@ -277,7 +277,7 @@ def survey(source: Source, layout: Layout, tick: Tick) -> Survey:
     codes: set[int] = set()
     changes, shifts, cuts = array("q"), array("q"), array("q")
     seal = Seal(keeps=True)
-    for found, is_row, is_ragged in _records(source, layout, tick, seal):
+    for found, is_row, is_ragged in read_records(source, layout, tick, seal):
         rows = np.flatnonzero(is_row)
         moves = found.lines[rows] - np.arange(n_rows, n_rows + len(rows))
         is_new = np.diff(moves, prepend=moves[:1] - 1) != 0
@@ -369,7 +369,7 @@ def read_delimited(
     sure = [name for name, (kind, _) in zip(names, kinds, strict=True) if kind == "mixed"]
     sure += [names[i] for i in found.codes]
     picked = rows if sampled else None
-    frame = _parsed(_Rows(source, found, picked, begin), names, as_text, sure)
+    frame = _parsed(RowText(source, found, picked, begin), names, as_text, sure)
     if len(frame) != len(rows):
         raise TableError(
             f"{quote(source.name)}: {len(frame):,} rows were read, but {len(rows):,} were "
@@ -458,7 +458,7 @@ def _row_bytes(kinds: list[tuple[str, float]]) -> float:
     return bytes_per_row(n_numbers, [width for kind, width in kinds if kind != "number"])
 
 
-class _Rows(NamedTuple):
+class RowText(NamedTuple):
     """The records of rows, for pandas."""
 
     source: Source
@@ -509,7 +509,7 @@ class _Rows(NamedTuple):
     def _sample(self, picked: IntArray, tick: Tick) -> Generator[bytes, None, None]:
         """Yield some rows of a text."""
         n_rows = 0
-        for found, is_row, _ in _records(self.source, self.found.layout, tick):
+        for found, is_row, _ in read_records(self.source, self.found.layout, tick):
             rows = np.flatnonzero(is_row)
             start, end = np.searchsorted(picked, [n_rows, n_rows + len(rows)])
             if end > start:
@@ -517,7 +517,7 @@ class _Rows(NamedTuple):
             n_rows += len(rows)
 
 
-class _Feed:
+class Feed:
     """A file for pandas, which asks for a number of bytes and accepts any number."""
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
@@ -532,7 +532,7 @@ class _Feed:
         return self._blocks
 
 
-def _parsed(rows: _Rows, names: list[str], as_text: list[str], sure: list[str]) -> DataFrame:
+def _parsed(rows: RowText, names: list[str], as_text: list[str], sure: list[str]) -> DataFrame:
     """Return the records as pandas reads them, numbers as numbers.
 
     pandas reads a long file in parts. A column that it read as numbers in some parts only, as
@@ -565,7 +565,7 @@ def _parsed(rows: _Rows, names: list[str], as_text: list[str], sure: list[str]) 
                 rows.begin(turn)(rows.source.size)
                 return frame
             with closing(rows.blocks(turn)) as blocks:
-                return pd.read_csv(_Feed(blocks), dtype=dtype, **options, **more)
+                return pd.read_csv(Feed(blocks), dtype=dtype, **options, **more)
 
     frame = read(1, dict.fromkeys([*as_text, *sure], str))
     doubtful = {name: _doubt(frame[name]) for name in names}

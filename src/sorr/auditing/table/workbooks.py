@@ -64,7 +64,7 @@ def read_workbook(
 ) -> Table:
     """Return the table in a sheet of a workbook. The line of a row is the one that Excel shows."""
     with _opened(source, tick) as book:
-        page, sheets = _sheet(source, book, sheet), book.sheet_names
+        page, sheets = chosen_sheet(source, book, sheet), book.sheet_names
         return _read(source, page, sheets, text_columns, n_rows, random_state, tick)
 
 
@@ -122,7 +122,7 @@ def _opened(source: Source, tick: Tick) -> Iterator[Any]:
         raise TableError(f"{quote(source.name)} is damaged; open it and save it again") from error
 
 
-def _sheet(source: Source, book: Any, asked: str | int | None) -> Any:
+def chosen_sheet(source: Source, book: Any, asked: str | int | None) -> Any:
     """Return the sheet asked for, or the first one with rows."""
     names = book.sheet_names
     if asked is None:
@@ -151,7 +151,7 @@ def _read(
 ) -> Table:
     import pandas as pd
 
-    place, written, skipped = _names(source, page)
+    place, written, skipped = names_in_sheet(source, page)
     names, notes = column_names(written, source.name)
     kept = set(known_columns(text_columns, names, source.name))
     is_there = np.fromiter((any(it != "" for it in row) for row in page.iter_rows()), dtype=bool)
@@ -209,7 +209,7 @@ def _chunks(page: Any, picked: Any) -> Iterator[list[list[Any]]]:
         yield chunk
 
 
-def _names(source: Source, page: Any) -> tuple[int, list[str], list[str]]:
+def names_in_sheet(source: Source, page: Any) -> tuple[int, list[str], list[str]]:
     """Return the place of the names, the names, and what is above them.
 
     Names are in the first row with more than half as many cells as most rows have. Titles have
