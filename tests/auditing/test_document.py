@@ -15,6 +15,7 @@ from sorr.auditing.document import VERSION  # noqa: E402
 from sorr.auditing.rows import Roles  # noqa: E402
 from tests.auditing.tables import clear, line, mixed, table  # noqa: E402
 from tests.auditing.test_sentences import decided  # noqa: E402
+from tests.slow import slow  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def test_every_name_has_a_description_or_speaks_for_itself(schema):
         assert name in plain or "description" in entry, name
 
 
-@pytest.mark.parametrize("model", ["auto", "forest", "boosting", "linear"])
+@pytest.mark.parametrize("model", ["linear", *slow("auto", "forest", "boosting")])
 def test_classes_by_every_named_model(check, model):
     found = check(audit_table(table(clear()), Roles("y", group=("jacket",)), model=model))
     assert (found["sweep"] is None) == (model != "linear")

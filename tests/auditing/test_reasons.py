@@ -1,5 +1,6 @@
 import dataclasses
 import re
+from itertools import product
 
 import pytest
 
@@ -23,6 +24,7 @@ from sorr.auditing.usual import RawTable
 from sorr.datasets import flip_symmetric
 from sorr.share import GivenProbabilities, make_model
 from tests.auditing.tables import clear, line, mixed, rows
+from tests.slow import slow
 
 
 def messy(n=700, seed=1):
@@ -86,10 +88,12 @@ def replaced(fitted, chosen, found):
 # -- Reasons hold ----------------------------------------------------------------------------------
 
 
-JUDGED = [(name, "auto") for name in TABLES] + [
-    (name, model)
-    for name in ("robots", "wine", "messy", "numbers")
-    for model in ("forest", "linear", "boosting")
+JUDGED = [(name, "auto") for name in TABLES if name != "digits"] + [
+    pytest.param(name, model, marks=pytest.mark.slow)
+    for name, model in [
+        ("digits", "auto"),
+        *product(("robots", "wine", "messy", "numbers"), ("forest", "linear", "boosting")),
+    ]
 ]
 
 
@@ -113,7 +117,7 @@ def test_usual_values_in_place_of_the_named_ones_convince_a_model_that_saw_no_su
 
 
 @pytest.mark.parametrize("model", ["auto", "linear"])
-@pytest.mark.parametrize("name", ["robots", "digits", "messy", "numbers"])
+@pytest.mark.parametrize("name", ["robots", "messy", "numbers", *slow("digits")])
 def test_the_change_of_a_value_is_that_of_the_prediction_from_the_raw_row(name, model):
     frame = TABLES[name]()
     fitted = fit_rows(rows(frame, frame.columns[-1]), model=model)

@@ -27,6 +27,7 @@ HINGES = [RobustMaxClassifier(K=5.0, loss="hinge", norm=norm) for norm in ("l1",
 LABEL_MODELS = [MulticlassSVM(), PairwiseRanking(), TopKSVMClassifier()]
 
 
+@pytest.mark.slow
 @parametrize_with_checks([RobustMaxClassifier(), BinaryRelevance()])
 def test_scikit_learn_finds_nothing_to_complain_about(estimator, check):
     check(estimator)

@@ -27,6 +27,7 @@ from sorr.cli.app import app
 from sorr.cli.audit import print_summary
 from tests.cli.fakes import RIGHT, people
 from tests.experiments.fakes import ROOT, wait_for
+from tests.slow import slow
 
 FILES = ["model.skops", "report.html", "suspects.csv"]
 
@@ -487,8 +488,8 @@ def test_probabilities_without_a_class_are_refused(table, here):
     assert not (here / "audit-people").exists()
 
 
-@pytest.mark.parametrize("model", ["auto", "forest", "linear", "boosting"])
-@pytest.mark.parametrize("target", ["income", "age"])
+@pytest.mark.parametrize("model", ["auto", *slow("forest", "linear", "boosting")])
+@pytest.mark.parametrize("target", ["income", *slow("age")])
 def test_every_named_model_predicts_from_its_file(table, here, model, target):
     ignore = ("--ignore", "name")
     done = audit(table, "--target", target, "--model", model, "--out", "out", *ignore)
