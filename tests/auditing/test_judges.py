@@ -66,6 +66,15 @@ def test_a_module_in_the_current_folder_is_found(tmp_path, monkeypatch):
     assert not judge.is_named
 
 
+@pytest.mark.parametrize("text", ["model = (", "raise RuntimeError('no')", "import no_such_thing"])
+def test_a_module_that_does_not_load_is_the_users_own(tmp_path, monkeypatch, text):
+    name = f"broken_of_test_{len(text)}"
+    (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(TableError, match="cannot be imported"):
+        as_judge(f"{name}:model")
+
+
 def test_a_regressor_of_the_user_judges_numbers():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2))

@@ -452,6 +452,8 @@ def test_a_large_table_is_embedded_in_part_and_says_so(robots, monkeypatch):
     text = page(robots)
     data = embedded(text)
     assert len(data["cards"]) == 10
+    counts = {int(tier): it["rows"] for tier, it in data["tiers"].items()}
+    assert counts == {tier: n for tier, n in robots.tiers.items() if n}
     assert len(data["dots"]) == 80
     assert len(data["rows"]) < 100
     assert "cards for the 10 most suspect of" in text
@@ -488,6 +490,28 @@ def test_the_copy_is_the_original_text_with_the_places_of_its_cells(evil, evil_p
     rows = np.array([int(row) for row in places])
     found = original_of(evil.table, rows, hostile.TARGET, evil.fitted.classes)
     assert [places[str(row)] for row in rows] == found.places.tolist()
+
+
+def test_labels_that_are_written_alike_come_with_the_command():
+    frame = pd.DataFrame({"x": np.arange(60.0), "y": np.repeat(["=a", "'=a"], 30)})
+    frame.loc[3, "y"] = "'=a"
+    text = page(quickly(audit_table, table(frame), "y", model="forest"))
+    assert embedded(text)["copy"] is None
+    assert 'id="correct"' not in text
+
+
+def test_a_round_is_told_by_its_decisions():
+    known = {3: workbench.Known("keep", "", []), 5: workbench.Known("relabel", "a", [])}
+    assert workbench._round({}) == ""
+    assert re.fullmatch("-[0-9a-f]{8}", workbench._round(known))
+    assert workbench._round(dict(reversed(known.items()))) == workbench._round(known)
+    other = known | {5: workbench.Known("relabel", "b", [])}
+    assert workbench._round(other) != workbench._round(known)
+
+
+def test_numbers_of_a_target_are_written_alike():
+    texts = [workbench._target_number(it) for it in (999.0, 9250.3, -1234.0, 10467.0, 0.25)]
+    assert texts == ["999", "9,250", "\N{MINUS SIGN}1,234", "10,467", "0.25"]
 
 
 def test_a_table_that_is_too_large_comes_with_the_command(evil, monkeypatch):

@@ -241,10 +241,22 @@ def test_a_decision_can_be_changed(browser, suspects):
     browser.click(f"#card-{suspects[0]} .outcome button")
     assert browser.run(STATE)["outcomes"] == {}
     assert browser.run(STATE)["current"] == suspects[0]
-    browser.press("3")
-    browser.press("k")
-    browser.press("4")
+    decide_all(browser, "3k4")
+    assert browser.run(STATE)["outcomes"] == {str(suspects[0]): "the label is right"}
+    assert browser.run(STATE)["said"] == f"Row {suspects[0]} is decided already."
+    browser.press("2")
+    browser.press("Enter")
+    assert browser.run(STATE)["outcomes"][str(suspects[0])].startswith("label changed to ")
+
+
+def test_a_held_key_decides_once_and_no_key_decides_what_is_not_shown(browser, suspects):
+    event = {"type": "keyDown", "key": "4", "text": "4", "windowsVirtualKeyCode": ord("4")}
+    for is_held in (False, True, True):
+        browser.call("Input.dispatchKeyEvent", autoRepeat=is_held, **event)
     assert browser.run(STATE)["outcomes"] == {str(suspects[0]): "row removed"}
+    browser.run("document.getElementById('cards').replaceChildren()")
+    browser.press("4")
+    assert browser.run(STATE)["tally"] == f"1 of {len(suspects)} decided"
 
 
 def test_decisions_survive_a_reload(browser, address, suspects):
@@ -273,9 +285,35 @@ def test_what_others_put_into_the_storage_is_not_believed(browser, address, repo
     browser.load(address)
     assert browser.run(STATE)["saved"] == "· saved in this browser"
     assert browser.run(STATE)["tally"].startswith("0 of")
+    other = next(row for row in range(len(report.rows)) if row not in report.suspects["row"].values)
+    bad = {
+        other: ["relabel", FORMULA, ["7", "\r\n", "=1+1\n;@x", *["=2"] * 5]],
+        "300": ["keep", "", cells],
+    }
+    browser.run(f"localStorage.setItem({json.dumps(key)}, {json.dumps(json.dumps(bad))})")
+    browser.load(address)
+    lines = list(csv.reader(io.StringIO(browser.saved_file("#take")[1].decode(), newline="")))
+    assert len(lines) == len(report.suspects) + 2
+    assert lines[-1][:8] == [str(other), "", "'=1+1 ;'@x", "'=2", "", "", "", ""]
+    assert lines[-1][8:10] == ["relabel", f"'{FORMULA}"]
     browser.run(f"localStorage.setItem({json.dumps(key)}, '{{not json')")
     browser.load(address)
     assert browser.trouble == []
+
+
+def test_a_used_suggestion_is_that_of_the_page_where_it_was_used(browser, address, report):
+    rows, given, suggested = (report.suspects[it] for it in ("row", "given", "suggested"))
+    (third,) = {YES, NO, FORMULA} - {given[0], suggested[0]}
+    safe = {YES: YES, NO: NO, FORMULA: f"'{FORMULA}"}
+    browser.press("1")
+    browser.press("1")
+    key = json.dumps(f"sorr:{report.fingerprint}")
+    saved = json.loads(browser.run(f"localStorage.getItem({key})"))
+    saved[str(rows[0])][2][4] = safe[third]  # another model suggested it
+    browser.run(f"localStorage.setItem({key}, {json.dumps(json.dumps(saved))})")
+    browser.load(address)
+    lines = csv.DictReader(io.StringIO(browser.saved_file("#take")[1].decode()))
+    assert [it["new_label"] for it in lines if it["decision"]] == [safe[third], ""]
 
 
 def test_a_browser_that_saves_nothing_is_told(tab, address, suspects):
@@ -330,8 +368,7 @@ def test_the_corrected_table_is_that_of_the_command_byte_by_byte(browser, decide
     name, data = browser.saved_file("#correct")
     assert name == "i_.csv".replace("i_", "i_-corrected")
     found = correct_file(file, decided)
-    content = found.content if isinstance(found.content, bytes) else b"".join(found.content)
-    assert data == content
+    assert data == whole_of(found)
     assert len(found.changes) == 6
     assert data != file.read_bytes()
     assert "2 rows less" in browser.run(STATE)["told"]
@@ -400,6 +437,16 @@ def test_bad_files_are_refused_with_the_line_and_change_nothing(browser, report,
     assert browser.trouble == []
 
 
+def test_what_a_loaded_file_says_of_other_rows_is_no_formula(browser, report, suspects):
+    other = next(row for row in range(len(report.rows)) if row not in suspects)
+    head = "row,id,reason,tier,decision"
+    decided = "".join(f"{row},,,,keep\n" for row in suspects[7:])
+    browser.give_file("#load", f'{head}\n{other},"=1\r\n+2","=3",9,keep\n{decided}')
+    lines = list(csv.reader(io.StringIO(browser.saved_file("#take")[1].decode(), newline="")))
+    assert lines[-1][:9] == [str(other), "", "'=1 +2", "", "", "", "", "", "keep"]
+    assert browser.run(STATE)["next"] == "Next: 2 more rows almost surely wrong."
+
+
 def test_decisions_on_other_rows_are_kept_and_corrected(browser, report, suspects, file, tmp_path):
     other = next(row for row in range(len(report.rows)) if row not in suspects)
     browser.give_file("#load", f"row,decision\n{other},remove\n")
@@ -408,9 +455,7 @@ def test_decisions_on_other_rows_are_kept_and_corrected(browser, report, suspect
     path.write_bytes(browser.saved_file("#take")[1])
     (found,) = read_decisions(path).decided
     assert (found.row, found.word) == (other, "remove")
-    content = correct_file(file, path).content
-    whole = content if isinstance(content, bytes) else b"".join(content)
-    assert browser.saved_file("#correct")[1] == whole
+    assert browser.saved_file("#correct")[1] == whole_of(correct_file(file, path))
 
 
 def test_the_expected_share_counts_what_was_known_as_five_rows(browser):
@@ -445,7 +490,11 @@ def test_after_twenty_decisions_the_page_says_what_they_teach(browser, report):
         "10 of the next rows are wrong: going on is worth it."
     )
     decide_all(browser, "3" * (len(tiers) - 20))
-    assert "None is left." in browser.run(STATE)["lesson"]
+    state = browser.run(STATE)
+    assert "None is left." in state["lesson"]
+    assert state["next"] == ""
+    decide_all(browser, "4")  # one key too many
+    assert browser.run(STATE)["outcomes"] == state["outcomes"]
 
 
 def test_chips_show_one_tier_or_open_a_section(browser, report):
@@ -538,8 +587,18 @@ def test_all_rows_can_be_searched_sorted_and_filtered(browser, report, suspects)
 
 
 def test_similar_rows_and_values_unfold(browser, report):
+    where = """[".head", ".why", ".actions", ".beside summary"].map(it => {
+        const box = document.querySelector(".card.current " + it).getBoundingClientRect();
+        return [box.left, box.top, box.width, box.height];
+    })"""
+    before = browser.run(where)
     browser.click(".card.current .beside summary")
     browser.run("new Promise(done => setTimeout(done, 50))")
+    after = browser.run(where)
+    for old, new in zip(before[:3], after[:3], strict=True):  # a second click is no decision
+        assert (old[0], old[2]) == (new[0], new[2])
+    left, _, width, _ = before[3]
+    assert left + width < after[2][0]
     similar = report.explain(report.order[:1])[0].similar
     found = browser.run(
         "[...document.querySelectorAll('.card.current .beside tbody th')].map(it => it.textContent)"
@@ -643,6 +702,11 @@ def check_with_axe(browser, width, colour):
     assert found == []
 
 
+def whole_of(correction):
+    content = correction.content
+    return content if isinstance(content, bytes) else b"".join(content)
+
+
 # -- A target of numbers ---------------------------------------------------------------------------
 
 
@@ -651,7 +715,8 @@ def prices(tmp_path_factory):
     """Return the file of a regression, and the address of its page."""
     folder = tmp_path_factory.mktemp("prices")
     file = folder / "prices.csv"
-    file.write_text(line(n=200, off=12).round(2).to_csv(index=False, sep=";", decimal=","))
+    text = line(n=200, off=12).round(2).to_csv(index=False, sep=";", decimal=",")
+    file.write_text(text.rstrip(), newline="\r\n")
     report = quickly(audit_table, read_table(file), "price", model="forest")
     path = folder / "report.html"
     path.write_text(page(report), encoding="utf-8")
@@ -661,12 +726,17 @@ def prices(tmp_path_factory):
 def test_numbers_are_decided_and_corrected_as_the_file_writes_them(tab, prices, tmp_path):
     file, address, report = prices
     browser = show(tab, address)
+    cut = (
+        "[...document.querySelectorAll('.actions span')].map(it => it.scrollWidth > it.clientWidth)"
+    )
+    assert not any(browser.run(cut))
     browser.press("1")
     browser.press("2")
-    browser.type("1,000")
-    browser.press("Enter")
-    assert "Needed a number" in browser.run("document.querySelector('.ask').textContent")
-    browser.run("document.querySelector('.ask input').select()")
+    for text in ("1,000", "1e999"):
+        browser.type(text)
+        browser.press("Enter")
+        assert "Needed a number" in browser.run("document.querySelector('.ask').textContent")
+        browser.run("document.querySelector('.ask input').select()")
     browser.type("321.5")
     browser.press("Enter")
     browser.press("2")
@@ -677,10 +747,18 @@ def test_numbers_are_decided_and_corrected_as_the_file_writes_them(tab, prices, 
     path.write_bytes(browser.saved_file("#take")[1])
     found = read_decisions(path).match(report.table).decisions.decided
     assert [it.word for it in found] == ["relabel"] * 3 + ["keep", "remove"]
-    content = correct_file(file, path).content
-    whole = content if isinstance(content, bytes) else b"".join(content)
+    whole = whole_of(correct_file(file, path))
     assert browser.saved_file("#correct")[1] == whole
     assert b"321,5" in whole
+    for rows in ([199], [198, 199], [197, 199], range(200)):  # the file ends without a line break
+        text = "row,decision\n" + "".join(f"{row},remove\n" for row in rows)
+        browser.run("localStorage.clear()")
+        browser.load(address)
+        browser.give_file("#load", text)
+        path.write_bytes(browser.saved_file("#take")[1])
+        whole = whole_of(correct_file(file, path))
+        assert browser.saved_file("#correct")[1] == whole
+        assert not whole.endswith(b"\n")
     assert browser.trouble == []
 
 
@@ -694,7 +772,12 @@ def test_decisions_of_the_last_round_go_into_both_downloads(tab, report, file, t
     second = hostile_report("forest", decisions=frame)
     path = tmp_path / "second.html"
     path.write_text(page(second), encoding="utf-8")
-    browser = show(tab, path.as_uri())
+    show(tab, path.as_uri())
+    stale = {int(frame["row"][0]): ["remove", "", ["x"] * 8]}  # of the first round, before the file
+    key = json.dumps(f"sorr:{report.fingerprint}")
+    tab.run(f"localStorage.setItem({key}, {json.dumps(json.dumps(stale))})")
+    tab.load(path.as_uri())
+    browser = tab
     rows = second.suspects["row"].tolist()
     known = frame["row"].tolist()[:4]
     state = browser.run(STATE)
@@ -706,7 +789,29 @@ def test_decisions_of_the_last_round_go_into_both_downloads(tab, report, file, t
     decided.write_bytes(browser.saved_file("#take")[1])
     found = {it.row: it.word for it in read_decisions(decided).decided}
     assert found == dict(zip(known, words, strict=True)) | {state["current"]: "remove"}
-    content = correct_file(file, decided).content
-    whole = content if isinstance(content, bytes) else b"".join(content)
-    assert browser.saved_file("#correct")[1] == whole
+    assert browser.saved_file("#correct")[1] == whole_of(correct_file(file, decided))
+    assert browser.trouble == []
+
+
+def test_a_later_round_without_a_suspect_still_has_its_downloads(tab, tmp_path):
+    file, decided = tmp_path / "even.csv", tmp_path / "decided.csv"
+    file.write_text("x,y\n" + "".join(f"{i},{'ab'[i >= 30]}\n" for i in range(60)))
+    decided.write_text("row,given,decision,new_label\n0,a,relabel,b\n59,b,remove,\n")
+    report = quickly(audit_table, read_table(file), "y", model="forest", decisions=decided)
+    assert len(report.order) == 0
+    path = tmp_path / "report.html"
+    path.write_text(page(report), encoding="utf-8")
+    browser = show(tab, path.as_uri())
+    tally = "document.getElementById('tally').textContent"
+    assert browser.run(tally) == "2 decided"
+    saved = tmp_path / "saved.csv"
+    saved.write_bytes(browser.saved_file("#take")[1])
+    assert [(it.row, it.word) for it in read_decisions(saved).decided] == [
+        (0, "relabel"),
+        (59, "remove"),
+    ]
+    assert browser.saved_file("#correct")[1] == whole_of(correct_file(file, saved))
+    decide_all(browser, "14jku")
+    browser.give_file("#load", "row,decision\n3,keep\n")
+    assert browser.run(tally) == "3 decided"
     assert browser.trouble == []

@@ -1,5 +1,7 @@
 """What an audit says: a verdict that agrees with itself, honest gains, and what has changed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -178,6 +180,25 @@ def test_a_label_of_a_small_class_takes_its_row_out():
     second = audit_table(table(frame), "y", decisions=decisions)
     assert row not in second.rows.numbers
     assert len(second.rows) == len(first.rows) - 1
+
+
+def test_a_class_may_vanish_by_decisions(robots):
+    frame = robots.table.frame.copy()
+    odd = np.flatnonzero(frame["friendly"] == "yes")[:8]
+    frame.loc[odd, "friendly"] = "perhaps"
+    decisions = pd.DataFrame(
+        {"row": odd, "given": "perhaps", "decision": "relabel", "new_label": "yes"}
+    )
+    second = audit_table(table(frame), "friendly", decisions=decisions)
+    assert second.fitted.classes == ["no", "yes"]
+    assert second.rows.known.sum() == 8
+
+
+def test_weak_evidence_is_not_outdone_by_the_headline(report):
+    weak = replace(report.fitted.judgement, evidence_=1.0)
+    found = replace(report, fitted=replace(report.fitted, judgement=weak))
+    assert found.verdict == "weak"
+    assert found.headline.startswith("30 labels look wrong, on weak evidence")
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,8 @@ def test_the_most_likely_other_class_is_suggested(flagged):
 def test_of_numbers_the_prediction_is_suggested(model):
     fitted = fit_rows(rows(line(), "price"), model=model)
     suggested, off, _ = suggestions(fitted, np.arange(6))
-    np.testing.assert_array_equal(suggested, fitted.held_out[:6])
+    np.testing.assert_allclose(suggested, fitted.held_out[:6], rtol=1e-5)
+    np.testing.assert_array_equal(suggested, np.round(suggested, 3))  # six digits in all
     if model == "linear":
         np.testing.assert_allclose(suggested, fitted.prediction[:6], rtol=0.02)
         np.testing.assert_allclose(off, 40.0, rtol=0.3)  # 200 above, and errors of 5
@@ -73,7 +74,7 @@ def test_shares_are_counted_by_label():
 def test_a_group_that_is_left_out_far_more_often_is_named():
     text = unevenness("town", [Stratum("Rome", 100, 20), Stratum("Oslo", 400, 8)])
     assert text.startswith(
-        "20.0% of the rows with town = Rome are dropped (20 of 100), but only 2.0% of the others"
+        "20 % of the rows with town = Rome are dropped (20 of 100), but only 2 % of the others"
     )
 
 
@@ -90,3 +91,10 @@ def test_a_group_that_is_left_out_far_more_often_is_named():
 )
 def test_groups_that_do_not_differ_by_much_are_not_warned_about(strata):
     assert unevenness("group", strata) is None
+
+
+def test_suggested_numbers_have_the_decimals_of_the_others():
+    frame = line().assign(price=lambda it: it["price"].round())
+    fitted = fit_rows(rows(frame, "price"))
+    suggested = suggestions(fitted, np.arange(6)).labels
+    np.testing.assert_array_equal(suggested, np.round(suggested))

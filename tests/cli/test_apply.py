@@ -72,7 +72,7 @@ def test_a_corrected_table_and_a_log_are_written(table, decisions, out):
         "Left as they are: 1 label confirmed, 1 unsure, 1 undecided.",
         str(out),
         str(log),
-        f"Next: sorr audit {table} --target label --decisions {decisions}",
+        f"Next: sorr audit {table} --target label --decisions {decisions} --out audit-people-2",
     ]
     assert table.read_text() == TABLE
 

@@ -315,6 +315,9 @@ def printed(suspects=(SUSPECT,), n_more=0, ids=("p003",), width=100, terminal=Fa
         "findings": [],
         "notes": (),
         "model": object(),
+        "n_dropped": 1,
+        "earlier": (),
+        "table": SimpleNamespace(sheet=None),
         "order": list(range(len(suspects) + n_more)),
         "describe": lambda chosen: pd.DataFrame(list(suspects)[: len(chosen)]),
         "rows": ManyRows(
@@ -439,8 +442,12 @@ def test_from_a_table_through_decisions_to_a_second_round_and_a_corrected_table(
     assert "You made 20 decisions so far: 20 relabelled." in second.stdout
     listed = list(csv.DictReader(io.StringIO((here / "second" / "suspects.csv").read_text())))
     decided = list(csv.DictReader(io.StringIO((here / "first" / "suspects.csv").read_text())))[:20]
-    assert not {it["row"] for it in decided} & {it["row"] for it in listed}
-    corrected = ["apply", str(robots), "first/suspects.csv", "--out", "corrected.csv"]
+    rows = {it["row"] for it in decided}
+    assert {it["row"] for it in listed if it["decision"] == "relabel"} == rows
+    assert not rows & {it["row"] for it in listed if not it["decision"]}
+    third = audit(*arguments, "--decisions", "second/suspects.csv", "--out", "third")
+    assert "You made 20 decisions so far: 20 relabelled." in third.stdout
+    corrected = ["apply", str(robots), "second/suspects.csv", "--out", "corrected.csv"]
     assert CliRunner().invoke(app, corrected).exit_code == 0
     before, after = robots.read_text().splitlines(), Path("corrected.csv").read_text().splitlines()
     changed = [i for i, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]

@@ -316,11 +316,13 @@ def _fit_classes(X: Any, rows: Rows, rare: _Rare, work: _Work) -> _Found:
     With a number of rows, a linear model drops those with the largest losses.
     """
     judge, seed, jobs, y = work.judge, work.seed, work.jobs, rows.y
-    classes = np.unique(np.concatenate([y, rows.given]))
-    given, index = (np.searchsorted(classes, it) for it in (rows.given, y))
+    classes = np.unique(y)
+    # Of a class whose rows were all relabelled nothing can be learned: as if they were given so.
+    shown = np.where(np.isin(rows.given, classes), rows.given, y)
+    given, index = (np.searchsorted(classes, it) for it in (shown, y))
     options: dict[str, Any] = {"seed": seed, "n_jobs": jobs}
     labelled = LabelledRows(
-        X, rows.given, given, classes, None, report=_in_halves(work.progress), **options
+        X, shown, given, classes, None, report=_in_halves(work.progress), **options
     )
     known = dict(zip(np.flatnonzero(rows.known).tolist(), y[rows.known].tolist(), strict=True))
     judgement, probabilities, _ = judge_rows(

@@ -95,7 +95,7 @@ def _imported(place: str) -> Any:
             found: Any = import_module(module)
         for name in path.split("."):
             found = getattr(found, name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:  # the code of the module may raise anything
         raise TableError(
             Argument("model", place),
             f" cannot be imported ({type(error).__name__}: {quote_bare(error, 120)}); needed "

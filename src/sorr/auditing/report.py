@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from sorr._typing import FloatArray
 from sorr.auditing.columns import Column
-from sorr.auditing.decisions import Decisions, decisions_csv
+from sorr.auditing.decisions import COLUMNS, Decisions, decisions_csv
 from sorr.auditing.findings import Finding, find_all
 from sorr.auditing.fit import Fitted
 from sorr.auditing.reasons import Explainer, Reason
@@ -173,6 +173,31 @@ class AuditReport:
             new_label="",
             table=self.fingerprint,
         )
+
+    @property
+    def earlier(self) -> DataFrame:
+        """What was decided in earlier rounds about rows that are no suspects now.
+
+        The columns are those of decisions. It has no row in a first round.
+        """
+        import pandas as pd
+
+        listed = set(self.rows.numbers[self.order].tolist())
+        decided = () if self.decisions is None else self.decisions.decided
+        rows = [it for it in decided if it.row not in listed]
+        lines: dict[int, int] = {}
+        if self.table.lines is not None:
+            lines = dict(zip(self.table.rows.tolist(), self.table.lines.tolist(), strict=True))
+        columns = {
+            "row": [it.row for it in rows],
+            "line": [lines.get(it.row) for it in rows],
+            "id": [it.id for it in rows],
+            "given": [it.given for it in rows],
+            "decision": [it.word for it in rows],
+            "new_label": [it.label for it in rows],
+            "table": [self.fingerprint] * len(rows),
+        }
+        return pd.DataFrame(columns, dtype=object).reindex(columns=list(COLUMNS))
 
     def describe(self, chosen: npt.NDArray[np.intp]) -> DataFrame:
         """Return what is known about some rows.
@@ -411,8 +436,12 @@ class AuditReport:
         """Return the suspects of all tiers as CSV, safe to open in a spreadsheet.
 
         It is a file of decisions: fill in the columns decision and new_label, and apply it.
+        Decisions of earlier rounds stand behind the suspects.
         """
-        return decisions_csv(self.suspects)
+        import pandas as pd
+
+        suspects = self.suspects[list(COLUMNS)].astype(object)
+        return decisions_csv(pd.concat([suspects, self.earlier], ignore_index=True))
 
     def apply(self, decisions: Any) -> Any:
         """Return the audited table with decisions carried out.

@@ -83,6 +83,11 @@ def headline(report: AuditReport) -> str:
         named = f"{look:,}" if parts else count_noun(look, "row")
         parts.append(f"{named} {_are(look)} worth a look")
     if judgement.flagged_.any():
+        if judgement.verdict_ == "weak":  # then a row is almost surely wrong if any is at all
+            flagged = sure + probable
+            verb = "looks" if flagged == 1 else "look"
+            opening = f"{count_noun(flagged, noun)} {verb} wrong, on weak evidence"
+            return f"{opening}; {parts[-1]}" if look else opening
         return ", ".join(parts)
     opening = _without_flags(report)
     return f"{opening}; {parts[0]}" if parts else opening

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from sorr._typing import FloatArray
 from sorr.auditing.fit import Fitted
+from sorr.auditing.sentences import write_percent
 from sorr.share import Judgement
 
 _MAX_P_VALUE = 0.01  # that groups differ by chance, for a warning
@@ -73,7 +74,16 @@ def suggestions(fitted: Fitted, rows: npt.NDArray[np.intp]) -> Suggestions:
             judgement.suggested_probability_[rows],
             judgement.given_probability_[rows],
         )
-    return Suggestions(judgement.suggested_[rows], np.abs(judgement.error_[rows]), nothing)
+    expected = np.round(judgement.suggested_[rows], _decimals(fitted.rows.given))
+    return Suggestions(expected, np.abs(judgement.error_[rows]), nothing)
+
+
+def _decimals(y: FloatArray) -> int:
+    """Return how many decimals numbers have, at most as many as six significant digits leave."""
+    largest = max(float(np.abs(y).max()), 1e-300)
+    most = max(5 - int(np.floor(np.log10(largest))), 0)
+    exact = (it for it in range(most) if np.allclose(np.round(y, it), y, rtol=1e-12, atol=0))
+    return next(exact, most)
 
 
 class Stratum(NamedTuple):
@@ -111,9 +121,10 @@ def unevenness(name: str, strata: list[Stratum]) -> str | None:
     others = (gone - worst.dropped) / max(rows - worst.rows, 1)
     if worst.dropped < _MIN_DROPPED or worst.share < _MIN_RATIO * others:
         return None
+    shares = write_percent(worst.share), write_percent(others)
     return (
-        f"{worst.share:.1%} of the rows with {name} = {worst.name} are dropped ({worst.dropped} of "
-        f"{worst.rows}), but only {others:.1%} of the others. Look at them before you use a model "
+        f"{shares[0]} of the rows with {name} = {worst.name} are dropped ({worst.dropped} of "
+        f"{worst.rows}), but only {shares[1]} of the others. Look at them before you use a model "
         "that has not learned from them: they may be a minority, not mistakes."
     )
 

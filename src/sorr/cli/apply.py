@@ -19,7 +19,7 @@ from sorr.cli.console import (
     show_progress,
     write_files,
 )
-from sorr.cli.options import FILES, Debug, Force, Id, Json, Sheet
+from sorr.cli.options import FILES, Debug, Force, Id, Json, Sheet, stem_of
 
 if TYPE_CHECKING:
     from sorr.auditing import Correction
@@ -109,7 +109,8 @@ def apply(
         typer.echo(one_line(line))
     for path in files.values():
         typer.echo(str(path))
-    typer.echo(one_line(_next_step(correction, data, decisions, out)))
+    options = {"--id": id_column, "--sheet": sheet}
+    typer.echo(one_line(_next_step(correction, data, decisions, out, options)))
 
 
 def _check_places(data: Path, decisions: Path, out: Path, log: Path, force: bool) -> None:
@@ -165,10 +166,18 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
-def _next_step(correction: Correction, data: Path, decisions: Path, out: Path) -> str:
+def _next_step(
+    correction: Correction,
+    data: Path,
+    decisions: Path,
+    out: Path,
+    options: dict[str, str | None],
+) -> str:
     """Return what to do now: check the result, or go on deciding."""
-    target = shlex.quote(correction.target)
+    command = ["sorr", "audit", str(out), "--target", correction.target]
     if correction.counts()["undecided"]:
-        given = shlex.join([str(data), "--target"]), shlex.quote(str(decisions))
-        return f"Next: sorr audit {given[0]} {target} --decisions {given[1]}"
-    return f"Next: sorr audit {shlex.quote(str(out))} --target {target}"
+        command[2] = str(data)
+        command += ["--decisions", str(decisions), "--out", f"audit-{stem_of(data)}-2"]
+    for option, value in options.items():
+        command += [] if value is None else [option, value]
+    return f"Next: {shlex.join(command)}"

@@ -45,6 +45,8 @@ from sorr.cli.options import (
     Text,
     as_drop,
     as_roles,
+    ending_of,
+    stem_of,
 )
 
 if TYPE_CHECKING:
@@ -70,11 +72,6 @@ Examples:
   sorr audit people.csv --target income --json | jq .suspects
 """
 REPORT, SUSPECTS, MODEL = "report.html", "suspects.csv", "model.skops"
-_ENDINGS = (
-    *(".gz", ".bz2", ".xz", ".zst", ".zip", ".csv", ".tsv", ".tab", ".txt", ".parquet", ".pq"),
-    *(".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".feather", ".arrow"),
-    *(".jsonl", ".ndjson", ".json"),
-)
 # Limits of the summary, so that it is about ten lines. The files hold everything.
 _MAX_ROWS = 3
 _MAX_NOTES = 2
@@ -165,7 +162,7 @@ def audit(
     options: dict[str, Any] = {"m": as_drop(m), "task": task.value}
     tables = {"decisions": decisions, "probabilities": probabilities}
     _check_target(data, target, {**columns, **options, **tables, "rows": rows, "sheet": sheet})
-    folder = out or Path(f"audit-{_stem(data)}")
+    folder = out or Path(f"audit-{'example' if data is None else stem_of(data)}")
     if out is not None:
         check_name(out)
     check_places([folder / name for name in _names(data, model, probabilities)], force)
@@ -234,16 +231,6 @@ def _check_target(data: Path | None, target: str | None, options: dict[str, Any]
             f"none given; without a file an example is audited, which takes no {flags}",
             param_hint="FILE",
         )
-
-
-def _stem(data: Path | None) -> str:
-    if data is None:
-        return "example"
-    name = data.name
-    for ending in _ENDINGS:
-        if name.lower().endswith(ending):
-            name = name[: -len(ending)]
-    return name.strip("-. ") or "table"
 
 
 def _audit(
@@ -344,14 +331,20 @@ def _print_notes(report: AuditReport, console: Console) -> None:
 def _next_steps(report: AuditReport, files: Mapping[str, Path], data: Path | None) -> list[str]:
     """Return where the files are, and what to do with them."""
     table = files.get("robots.csv", data)
-    lines = [f"Decide row by row in {files[REPORT]}, or in a spreadsheet in {files[SUSPECTS]}."]
-    if len(report.order) and table is not None and str(table) != "-":
-        stem = _stem(table)
-        out = f"{stem}-corrected{table.name[len(stem) :]}"
+    lines = [f"The report is in {files[REPORT]}."]
+    if len(report.order):
+        lines = [f"Decide row by row in {files[REPORT]}, or in a spreadsheet in {files[SUSPECTS]}."]
+    to_do = len(report.order) or len(report.earlier)
+    if to_do and table is not None and str(table) != "-":
+        endings = "".join(ending_of(table))
+        out = f"{table.name.removesuffix(endings)}-corrected{endings}"
         command = ["sorr", "apply", str(table), str(files[SUSPECTS]), "--out", out]
+        if report.table.sheet is not None:
+            command += ["--sheet", report.table.sheet]
         lines.append(f"Then correct the table: {shlex.join(command)}")
     if MODEL in files:
-        lines.append(f"The model without the dropped rows is in {files[MODEL]} (sorr predict).")
+        what = "The model without the dropped rows" if report.n_dropped else "The model"
+        lines.append(f"{what} is in {files[MODEL]} (sorr predict).")
     elif report.model is not None:
         lines.append("The model is not saved: it is code of your own, and model files hold none.")
     else:
@@ -366,4 +359,6 @@ def _print(console: Console, line: str, style: str = "") -> None:
 
 
 def _label(value: Any) -> str:
-    return f"{value:,.6g}" if isinstance(value, float) else shorten(value, 24)
+    from sorr.auditing import quote
+
+    return f"{value:,.6g}" if isinstance(value, float) else quote(value, 24)[1:-1]

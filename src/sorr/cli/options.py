@@ -23,6 +23,38 @@ class Task(StrEnum):
 FILES = "CSV, TSV (also packed), Excel, OpenDocument, Parquet, Feather or JSON lines"
 
 
+_ENDINGS = (
+    *(".csv", ".tsv", ".tab", ".txt", ".parquet", ".pq", ".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"),
+    *(".feather", ".arrow", ".jsonl", ".ndjson", ".json"),
+)
+_PACKINGS = (".gz", ".bz2", ".xz", ".zst", ".zip")
+
+
+def ending_of(path: Path) -> tuple[str, str]:
+    """Return how the name of a table ends: its kind, and its packing.
+
+    Examples
+    --------
+    >>> ending_of(Path("people.CSV.gz")), ending_of(Path("people"))
+    (('.CSV', '.gz'), ('', ''))
+    """
+    name = path.name
+    packing = next((name[-len(it) :] for it in _PACKINGS if name.lower().endswith(it)), "")
+    name = name.removesuffix(packing)
+    return next((name[-len(it) :] for it in _ENDINGS if name.lower().endswith(it)), ""), packing
+
+
+def stem_of(path: Path) -> str:
+    """Return the name of a table without its endings, for other files that are named after it.
+
+    Examples
+    --------
+    >>> stem_of(Path("people.csv.gz")), stem_of(Path(".csv"))
+    ('people', 'table')
+    """
+    return path.name.removesuffix("".join(ending_of(path))).strip("-. ") or "table"
+
+
 def _check_jobs(jobs: int) -> int:
     if jobs == 0:
         raise typer.BadParameter("given 0; needed 1 or more, or -1 for all cores")

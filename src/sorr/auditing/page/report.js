@@ -10,8 +10,9 @@
   const REACH = 16; // pixels around a point of the map
   const LARGEST = 50e6; // bytes of a decisions file
   const WORDS = ["relabel", "keep", "remove", "unsure"];
-  const [GIVEN, SUGGESTED] = [3, 4]; // cells of a decisions file
+  const [GIVEN, SUGGESTED, TIER] = [3, 4, 5]; // cells of a decisions file
   const CLOSE = 1e-6; // of a number: spreadsheets write as many digits as they show
+  const [LF, CR] = [10, 13]; // bytes of line breaks
   const SVG = "http://www.w3.org/2000/svg";
 
   const one = (id) => document.getElementById(id);
@@ -109,8 +110,12 @@
   // A number, as people type it; 1,000 could be one or a thousand.
   const isNumber = (text) =>
     /^\s*[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d{1,3})?\s*$/i.test(text) &&
-    !/^\s*[+-]?\d{1,3},\d{3}\s*$/.test(text);
+    !/^\s*[+-]?\d{1,3},\d{3}\s*$/.test(text) &&
+    Number.isFinite(Number(text.replace(",", ".")));
   const isLabel = (text) => (data.isNumber ? isNumber(text) : findLabel(text) >= 0);
+  // A label as a decisions file has it, with formulas escaped.
+  const safeLabel = (text) =>
+    data.isNumber ? text.trim().replace(",", ".") : data.labels[findLabel(text)].safe;
   const showText = (text) => {
     const at = findLabel(text);
     return at >= 0 ? data.labels[at].shown : seen(text, 40);
@@ -120,7 +125,7 @@
 
   const decided = new Map(); // from the number of a row to what was decided
   const history = []; // steps, each a list of rows with what was decided before
-  const key = `sorr:${data.table}`;
+  const key = `sorr:${data.table}${data.round}`; // a later round starts with its own file
   let canSave = true;
   let current = 0; // the rank of the card in focus
   const early = new Set(); // rows that were decided before the page was opened
@@ -139,8 +144,7 @@
     try {
       const saved = JSON.parse(localStorage.getItem(key) ?? "{}");
       for (const [row, it] of Object.entries(saved)) {
-        if (isDecision(row, it))
-          decided.set(Number(row), { word: it[0], label: it[1], cells: it[2] });
+        if (isDecision(row, it)) decided.set(Number(row), decisionOf(Number(row), it));
         else if (it === null) decided.delete(Number(row));
       }
       localStorage.setItem(`${key}?`, "");
@@ -154,14 +158,57 @@
   function isDecision(row, it) {
     return (
       /^\d+$/.test(row) &&
+      Number(row) < data.rowsInTable &&
       Array.isArray(it) &&
       WORDS.includes(it[0]) &&
       typeof it[1] === "string" &&
-      (it[0] === "relabel" ? it[1] === "" || isLabel(it[1]) : it[1] === "") &&
+      (it[0] === "relabel" ? isLabel(it[1] || String(it[2]?.[SUGGESTED])) : it[1] === "") &&
       Array.isArray(it[2]) &&
       it[2].length === data.header.indexOf("decision") &&
       it[2].every((cell) => typeof cell === "string")
     );
+  }
+
+  function decisionOf(row, [word, label, cells]) {
+    const text = word === "relabel" ? labelOf(row, label, cells[SUGGESTED]) : "";
+    return { word, label: text, cells: cellsOf(row, (name) => cells[data.header.indexOf(name)]) };
+  }
+
+  // No label means the suggested one: that of the page it was decided in, which may be another.
+  function labelOf(row, label, suggested) {
+    if (label) return safeLabel(label);
+    return suggested === rowOf.get(row)?.card?.cells[SUGGESTED] ? "" : safeLabel(suggested);
+  }
+
+  // What a decisions file says of a row. Of one that this page does not judge, others said it.
+  function cellsOf(row, of) {
+    const own = rowOf.get(row)?.card?.cells ?? data.known[row]?.cells;
+    if (own) return own;
+    const given = data.isNumber && isNumber(of("given")) ? safeLabel(of("given")) : of("given");
+    const told = {
+      row: String(row),
+      id: inert(of("id")),
+      given: inert(given),
+      tier: /^[0-3]$/.test(of("tier")) ? of("tier") : "",
+    };
+    return data.header.slice(0, -3).map((name) => told[name] ?? "");
+  }
+
+  // A text on one line that a spreadsheet does not run, as Python writes it.
+  function inert(text) {
+    return text
+      .split(";")
+      .map((it) => (isFormula(it) ? `'${it}` : it))
+      .join(";")
+      .replace(/\r\n|[\t\n\v\f\r\u001c-\u001e\u0085\u2028\u2029]/g, " ")
+      .replace(/[\p{Cc}\p{Cs}]/gu, "\ufffd");
+  }
+
+  function isFormula(text) {
+    if (/^[\t\r]/.test(text)) return true;
+    const first = /[^\p{C}\p{Z}]/u.exec(text);
+    if (!first || !"=+-@".includes(first[0].normalize("NFKC")[0])) return false;
+    return !/^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?\s*$/i.test(text.slice(first.index));
   }
 
   function save() {
@@ -239,6 +286,7 @@
   }
 
   function showCards() {
+    if (!cards.length) return;
     const found = listed();
     const shown = found.slice(0, limit);
     const elements = shown.map(elementOf);
@@ -249,7 +297,8 @@
     const left = found.slice(limit);
     one("more").hidden = !left.length;
     one("more").textContent = `Show ${number(Math.min(STEP, left.length))} more`;
-    one("next").textContent = left.length ? `Next: ${tellTiers(left)}.` : "";
+    const open = left.filter((it) => !decided.has(it.row));
+    one("next").textContent = open.length ? `Next: ${tellTiers(open)}.` : "";
     const hidden = cards.filter((it) => early.has(it.row) && (!tier || it.tier === tier)).length;
     one("before").hidden = !hidden || showsEarly;
     one("before").textContent = `Show ${plural(hidden, "row")} decided before`;
@@ -430,7 +479,7 @@
 
   const CHOICES = [
     ["1", (card) => `Use ${showLabel(card.suggested)}`, (card) => decide(card, "relabel")],
-    ["2", () => (data.isNumber ? "Other number" : "Other label"), askLabel],
+    ["2", () => (data.isNumber ? "Other value" : "Other label"), askLabel],
     ["3", () => "It is right", (card) => decide(card, "keep")],
     ["4", () => "Remove row", (card) => decide(card, "remove")],
     ["5", () => "Unsure", (card) => decide(card, "unsure")],
@@ -561,12 +610,22 @@
       return;
     if (event.target.closest?.("input, select, textarea, [contenteditable]")) return;
     const choice = CHOICES.find(([letter]) => letter === event.key);
+    if (choice && !canDecide(choice, event)) return;
     const act =
       { j: () => move(1), k: () => move(-1), u: undo }[event.key] ??
       (choice && (() => choice[2](cards[current])));
     if (!act) return;
     event.preventDefault();
     act();
+  }
+
+  // A key decides once, on a card that is seen. What is decided changes by "Change", 2 or u.
+  function canDecide([letter], event) {
+    const card = cards[current];
+    if (event.repeat || !card?.element?.isConnected) return false;
+    if (letter === "2" || !decided.has(card.row)) return true;
+    say(`Row ${card.row} is decided already.`);
+    return false;
   }
 
   // -- Progress, and what the decisions teach
@@ -578,12 +637,12 @@
 
   function refresh() {
     const done = cards.filter((it) => decided.has(it.row));
-    one("progress").value = done.length;
+    if (cards.length) one("progress").value = done.length;
     one("tally").replaceChildren(
-      make("b", {}, number(done.length)),
-      ` of ${number(cards.length)} decided`,
+      make("b", {}, number(cards.length ? done.length : decided.size)),
+      cards.length ? ` of ${number(cards.length)} decided` : " decided",
     );
-    const extra = decided.size - done.length;
+    const extra = cards.length ? decided.size - done.length : 0;
     one("saved").textContent = canSave
       ? `· saved in this browser${extra ? `, with ${number(extra)} of other rows` : ""}`
       : "· not saved";
@@ -600,6 +659,7 @@
   }
 
   function lessons(done) {
+    if (!cards.length) return [];
     if (done.length < ENOUGH) {
       if (done.length === cards.length) return [`All rows are decided: ${tellDone(done)}.`];
       const rest = cards.length > ENOUGH + FIRST;
@@ -623,11 +683,19 @@
       .filter((word) => word && word !== "unsure");
     if (!words.length) return null;
     const wrong = words.filter((word) => word !== "keep").length;
-    const left = own.filter((card) => !decided.has(card.row)).length;
+    const left = data.tiers[it].rows - countDecided(it);
     const share = expectedShare(data.tiers[it].share, wrong, words.length);
     const opening = `Of the rows you checked in the tier “${data.tiers[it].name}”, ${number(wrong)} of ${number(words.length)} were wrong`;
     if (!left) return `${opening}. None is left.`;
     return `${opening}, so expect about ${number(Math.round(share * left))} of the remaining ${number(left)}. ${tellWorth(share)}`;
+  }
+
+  // Decided suspects of a tier, also those without a card. Rows of the last round are none.
+  function countDecided(wanted) {
+    return [...decided].filter(([row, it]) => {
+      const card = rowOf.get(row)?.card;
+      return card ? card.tier === wanted : !(row in data.known) && it.cells[TIER] === `${wanted}`;
+    }).length;
   }
 
   function tellWorth(share) {
@@ -640,7 +708,7 @@
   // -- Decisions as a file
 
   const field = (text) =>
-    text === text.trim() && !/[",;|]/.test(text) ? text : `"${text.replaceAll('"', '""')}"`;
+    text === text.trim() && !/[",;|\r\n]/.test(text) ? text : `"${text.replaceAll('"', '""')}"`;
 
   function decisionsFile() {
     const listedRows = new Set(cards.map((it) => it.row));
@@ -747,7 +815,7 @@
       fail(`“${seen(word)}” is no decision; needed relabel, keep, remove, unsure, or nothing.`);
     if (of("new_label") && word !== "relabel" && word !== "unsure")
       fail(`there is a new ${data.noun}, but the decision is ${word}.`);
-    const cells = own?.card?.cells ?? data.header.slice(0, -3).map((name) => of(name));
+    const cells = cellsOf(row, of);
     if (word !== "relabel") return [row, { word, label: "", cells }];
     return [row, { word, label: readLabel(of, fail, own?.card), cells }];
   }
@@ -760,7 +828,7 @@
     if (!isLabel(text))
       fail(`“${seen(text)}” is ${data.isNumber ? "no number" : `no ${data.noun} of this table`}.`);
     if (card && !of("new_label") && isSame(text, card.cells[SUGGESTED])) return "";
-    return data.isNumber ? text.replace(",", ".") : data.labels[findLabel(text)].safe;
+    return safeLabel(text);
   }
 
   const isSame = (a, b) => (data.isNumber ? isClose(a, b) : findLabel(a) === findLabel(b));
@@ -788,7 +856,7 @@
       if (found.length) history.push(change(found));
       cards.forEach(refreshCard);
       refresh();
-      focus(cards.find((it) => !decided.has(it.row)) ?? cards[current]);
+      if (cards.length) focus(cards.find((it) => !decided.has(it.row)) ?? cards[current]);
       tell(`${plural(found.length, "decision")} loaded from ${seen(file.name)}.`);
     } catch (error) {
       tell(`${seen(file.name)} was not loaded: ${error.message} Nothing was taken over.`, true);
@@ -805,18 +873,36 @@
   }
 
   // Return what changes: for each row from where to where, and the text to put there.
-  function splices() {
+  function splices(text) {
     const encoder = new TextEncoder();
     const found = [];
     for (const [row, it] of decided) {
       if (it.word !== "relabel" && it.word !== "remove") continue;
       const place = data.copy.places[row];
       if (!place) throw new Error(`row ${row} is not in this page`);
-      if (it.word === "remove") found.push([place[0], place[1], new Uint8Array()]);
+      if (it.word === "remove") found.push([place[0], place[1], null]);
       else found.push([place[2], place[3], encoder.encode(written(row, it))]);
     }
-    return found.sort((a, b) => a[0] - b[0]);
+    return withoutBreak(
+      found.sort((a, b) => a[0] - b[0]),
+      text,
+    );
   }
+
+  // If the last record goes, and no line break is behind it, the one before goes too.
+  function withoutBreak(found, text) {
+    const isBreak = (at) => text[at] === LF || text[at] === CR;
+    let at = found.length - 1;
+    if (found[at]?.[1] !== text.length || !isRecord(found[at]) || isBreak(text.length - 1))
+      return found;
+    while (at > 0 && found[at - 1][1] === found[at][0] && isRecord(found[at - 1])) at--;
+    const start = found[at][0];
+    if (isBreak(start - 1))
+      found[at][0] -= text[start - 1] === LF && text[start - 2] === CR ? 2 : 1;
+    return found;
+  }
+
+  const isRecord = ([, , cell]) => cell === null; // that is removed
 
   const cellOf = new Map(Object.entries(data.copy?.written ?? {}));
 
@@ -837,8 +923,8 @@
     const text = await unpack();
     const parts = [];
     let at = 0;
-    for (const [start, end, cell] of splices()) {
-      parts.push(text.subarray(at, start), cell);
+    for (const [start, end, cell] of splices(text)) {
+      parts.push(text.subarray(at, start), cell ?? new Uint8Array());
       at = end;
     }
     return [...parts, text.subarray(at)];
@@ -1151,7 +1237,7 @@
       () => folded.forEach((it) => (it.open = false)) ?? folded.clear(),
     );
     openTarget();
-    if (cards.length) startDeciding();
+    if (one("take")) startDeciding();
   }
 
   function startDeciding() {
@@ -1161,6 +1247,30 @@
       .forEach((it) => early.add(it.row));
     current = cards.find((it) => !decided.has(it.row))?.rank ?? 0;
     refresh();
+    if (cards.length) startCards();
+    one("take").addEventListener("click", () => {
+      download([decisionsFile()], "decisions.csv", "text/csv");
+      const rest = [...decided.keys()].filter((row) => !rowOf.get(row)?.card).length;
+      tell(
+        `decisions.csv has ${plural(cards.length + rest, "row")}, ${number(decided.size)} decided.`,
+      );
+    });
+    one("correct")?.addEventListener("click", correct);
+    one("load").addEventListener("change", () => {
+      if (one("load").files.length)
+        load(one("load").files[0]).finally(() => (one("load").value = ""));
+    });
+    one("copy").addEventListener("click", copy);
+    addEventListener("storage", (event) => {
+      if (event.key !== key) return;
+      restore();
+      cards.forEach(refreshCard);
+      refresh();
+    });
+    document.addEventListener("keydown", press);
+  }
+
+  function startCards() {
     reach(cards[current]);
     point(cards[current]);
     one("more").addEventListener("click", () => {
@@ -1173,26 +1283,9 @@
       showsEarly = true;
       showCards();
     });
-    one("take").addEventListener("click", () => {
-      download([decisionsFile()], "decisions.csv", "text/csv");
-      tell(`decisions.csv has ${plural(cards.length, "row")}, ${number(decided.size)} decided.`);
-    });
-    one("correct")?.addEventListener("click", correct);
-    one("load").addEventListener("change", () => {
-      if (one("load").files.length)
-        load(one("load").files[0]).finally(() => (one("load").value = ""));
-    });
-    one("copy").addEventListener("click", copy);
     all("[data-tier][aria-pressed]").forEach((it) =>
       it.addEventListener("click", () => choose(Number(it.dataset.tier))),
     );
-    addEventListener("storage", (event) => {
-      if (event.key !== key) return;
-      restore();
-      cards.forEach(refreshCard);
-      refresh();
-    });
-    document.addEventListener("keydown", press);
   }
 
   start();

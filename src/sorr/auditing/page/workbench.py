@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import gzip
+import hashlib
 import io
 import json
 import re
@@ -123,6 +124,8 @@ class Workbench(NamedTuple):
     labels: list[Label]
     shortage: str
     """What is not embedded, in words."""
+    n_known: int
+    """The number of decisions of the last round."""
 
 
 def workbench(report: AuditReport, dots: Sequence[Dot]) -> Workbench:
@@ -132,9 +135,11 @@ def workbench(report: AuditReport, dots: Sequence[Dot]) -> Workbench:
     reasons = report.explain(suspects)
     labels = _labels(report)
     chosen = _chosen(report, suspects, drawn)
-    cells = _cells_of(report.describe(suspects))
+    described = report.describe(suspects)
+    cells = _cells_of(described)
     values = _Values(report, chosen, [it.similar for it in reasons])
-    rows = _lines(report, chosen, suspects, labels, values)
+    suggested = dict(zip(suspects.tolist(), described["suggested"].tolist(), strict=True))
+    rows = _lines(report, chosen, suggested, labels, values)
     place = {int(position): i for i, position in enumerate(chosen.tolist())}
     cards = [
         _card(report, int(position), place[int(position)], cells[i], reasons[i], values)
@@ -143,13 +148,19 @@ def workbench(report: AuditReport, dots: Sequence[Dot]) -> Workbench:
     known = _known(report)
     copy = _copy(report, chosen, known, cards, labels)
     target = report.rows.roles.target
+    shares, tier_of_suspect = report.look_share, report.ranking.tier[report.order]
     tiers = {
-        int(tier): {"name": tier.label, "share": report.look_share[int(tier)]}
+        int(tier): {
+            "name": tier.label,
+            "share": shares[int(tier)],
+            "rows": int((tier_of_suspect == tier).sum()),  # also those without a card
+        }
         for tier in sorted(Tier)[:0:-1]
         if report.tiers[int(tier)]
     }
     data = {
         "table": report.fingerprint,
+        "round": _round(known),
         "rowsInTable": int(report.table.n_rows),
         "header": list(COLUMNS),
         "noun": report.fitted.judgement.noun,
@@ -173,6 +184,7 @@ def workbench(report: AuditReport, dots: Sequence[Dot]) -> Workbench:
         rows,
         labels,
         _shortage(report, len(suspects), len(chosen), values),
+        len(known),
     )
 
 
@@ -254,18 +266,13 @@ def _shown(value: Any) -> str:
 def _lines(
     report: AuditReport,
     chosen: IntArray,
-    suspects: IntArray,
+    suggested: dict[int, Any],
     labels: list[Label],
     values: _Values,
 ) -> list[Line]:
+    """Return the rows of the table. Suspects have a suggestion and a tier."""
     rows = report.rows
     given, tiers = _as_written(report, chosen, labels), report.ranking.tier[chosen].tolist()
-    is_suspect = np.isin(chosen, suspects)
-    suggested = np.full(len(chosen), None, dtype=object)
-    told = report.describe(suspects)["suggested"].tolist()
-    by_position = dict(zip(suspects.tolist(), told, strict=True))
-    for i in np.flatnonzero(is_suspect).tolist():
-        suggested[i] = _as_label(by_position[int(chosen[i])], labels)
     found: list[list[int]] = [[] for _ in chosen]
     for i, finding in enumerate(report.findings):
         for at in np.flatnonzero(np.isin(chosen, finding.rows)).tolist():
@@ -276,8 +283,8 @@ def _lines(
             None if rows.lines is None else int(rows.lines[position]),
             "" if rows.ids is None else short(rows.ids[position], 60),
             given[i],
-            suggested[i],
-            int(tiers[i]) if is_suspect[i] else 0,
+            _as_label(suggested[position], labels) if position in suggested else None,
+            int(tiers[i]) if position in suggested else 0,
             found[i],
             [values.of(name, position) for name in values.names],
         )
@@ -289,7 +296,7 @@ def _given(report: AuditReport, positions: IntArray) -> list[int | str]:
     """Return the labels of rows: an index, or a number as text."""
     if report.fitted.classes:
         return [int(it) for it in report.fitted.class_of_row[positions]]
-    return [number(float(it)) for it in report.rows.y[positions]]
+    return [_target_number(float(it)) for it in report.rows.y[positions]]
 
 
 def _as_written(report: AuditReport, positions: IntArray, labels: list[Label]) -> list[int | str]:
@@ -305,15 +312,23 @@ def _as_written(report: AuditReport, positions: IntArray, labels: list[Label]) -
             same = [j for j, it in enumerate(labels) if text.strip() in (it.plain.strip(), it.safe)]
             found[i] = same[0] if same else found[i]
         elif is_number(text):
-            found[i] = number(float(text))
+            found[i] = _target_number(float(text))
     return found
 
 
 def _as_label(value: Any, labels: list[Label]) -> int | str:
     if not labels:
-        return number(float(value))
+        return _target_number(float(value))
     plain = spell(value)
     return next(i for i, it in enumerate(labels) if it.plain == plain)
+
+
+def _target_number(value: float) -> str:
+    """Return a number of the target: all from 1,000 on have commas, as they stand side by side."""
+    text = number(value)
+    sign = text[: -len(text.lstrip("\N{MINUS SIGN}"))]
+    size = text.removeprefix(sign)
+    return f"{sign}{int(size):,}" if size.isdecimal() else text
 
 
 def _card(
@@ -428,6 +443,20 @@ def _known(report: AuditReport) -> dict[int, Known]:
     return found
 
 
+def _round(known: dict[int, Known]) -> str:
+    """Return what tells the storage of this round from that of others: nothing in a first one."""
+    if not known:
+        return ""
+    decided = [(row, it.word, it.label) for row, it in sorted(known.items())]
+    digest = hashlib.blake2b(json.dumps(decided).encode(), digest_size=4)
+    return f"-{digest.hexdigest()}"
+
+
+def _has_twins(labels: list[Label]) -> bool:
+    """Tell whether labels are written alike in a decisions file, such as `=a` and `'=a`."""
+    return len({it.safe for it in labels}) < len(labels)
+
+
 def _copy(
     report: AuditReport,
     chosen: IntArray,
@@ -435,7 +464,9 @@ def _copy(
     cards: list[Card],
     labels: list[Label],
 ) -> Copy | None:
-    """Return what a corrected copy is made of. None if the table is too large."""
+    """Return what a corrected copy is made of. None if it is too large, or has ambiguous labels."""
+    if _has_twins(labels):
+        return None
     numbers = np.unique(np.concatenate([report.rows.numbers[chosen], [*known]]).astype(np.int64))
     texts = {it.safe: it.plain for it in labels}
     if not labels:
@@ -469,7 +500,12 @@ def command(report: AuditReport, has_copy: bool) -> Command:
         return Command(text, "The copy made here is CSV. In Python, this corrects your frame:")
     out = _quoted(_corrected_name(table, whole=True))
     text = f"sorr apply {_quoted(name)} decisions.csv --out {out}"
-    if not has_copy:
+    if not has_copy and _has_twins(_labels(report)):
+        why = (
+            "Some labels of this table look alike in decisions.csv, so the page cannot correct it. "
+            "Download the decisions, then run:"
+        )
+    elif not has_copy:
         why = (
             "This table is too large to be corrected in the page. Download the decisions, then run:"
         )

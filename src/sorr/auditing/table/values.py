@@ -168,6 +168,8 @@ class Table:
     fingerprint : str
         The size of the whole table and a digest of its content, as in 150x5-0c1f5d2ba3e94d77. ""
         if nobody asked for one.
+    sheet : str or None
+        The sheet of a workbook.
     original : bytes or None
         The whole text in UTF-8, if it is delimited text that is short enough to carry along.
     """
@@ -182,6 +184,7 @@ class Table:
     separator: str | None = None
     fingerprint: str = ""
     original: bytes | None = field(default=None, repr=False)
+    sheet: str | None = None
 
 
 def column_names(written: Sequence[str], file: str) -> tuple[list[str], list[str]]:

@@ -190,7 +190,12 @@ def _read(
     seal = Seal.of_file(source.path)
     seal.add(page.name.encode(errors="replace"))  # another sheet is another table
     mark = seal.fingerprint(len(places), len(names))
-    return Table(frame, rows, lines, len(places), tuple(notes), source.name, fingerprint=mark)
+    sheet = page.name if len(sheets) > 1 else None
+    return Table(
+        *(frame, rows, lines, len(places), tuple(notes), source.name),
+        fingerprint=mark,
+        sheet=sheet,
+    )
 
 
 def _chunks(page: Any, picked: Any) -> Iterator[list[list[Any]]]:
