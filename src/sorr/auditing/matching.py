@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -473,4 +474,5 @@ class _Labels:
 def _number(written: str) -> float | None:
     """Return a number as spreadsheets write it, also with a decimal comma."""
     plain = written.strip()
-    return float(plain.replace(",", ".")) if _NUMBER.fullmatch(plain) else None
+    number = float(plain.replace(",", ".")) if _NUMBER.fullmatch(plain) else math.nan
+    return number if math.isfinite(number) else None

@@ -208,7 +208,9 @@
     if (/^[\t\r]/.test(text)) return true;
     const first = /[^\p{C}\p{Z}]/u.exec(text);
     if (!first || !"=+-@".includes(first[0].normalize("NFKC")[0])) return false;
-    return !/^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?\s*$/i.test(text.slice(first.index));
+    return !/^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?[\t-\r\u001c-\u001f\u0085\p{Z}]*$/iu.test(
+      text.slice(first.index),
+    );
   }
 
   function save() {
