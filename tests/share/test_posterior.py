@@ -583,6 +583,7 @@ def test_the_order_of_known_rows_changes_no_bit(case):
         assert other.evidence_ == one.evidence_
 
 
+@pytest.mark.slow
 @few
 @given(judged_rows())
 def test_the_order_of_rows_and_classes_changes_nothing_if_some_are_known(case):
@@ -595,6 +596,7 @@ def test_the_order_of_rows_and_classes_changes_nothing_if_some_are_known(case):
     same(one, other, order)
 
 
+@pytest.mark.slow
 @few
 @given(judged_rows(most_classes=2))
 def test_whole_weights_are_copies_of_known_rows_too(case):
@@ -693,6 +695,7 @@ def test_the_posterior_says_how_many_of_its_rows_are_wrong(name):
         assert abs(found.wrong_[inside].mean() - wrong[inside].mean()) < 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [2, 3])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_suspect_found_wrong_makes_similar_rows_more_suspect_and_one_found_right_less(K, seed):
@@ -710,6 +713,7 @@ def test_a_suspect_found_wrong_makes_similar_rows_more_suspect_and_one_found_rig
     assert found["right"].evidence_ < plain.evidence_ < found["wrong"].evidence_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [2, 3])
 def test_rows_known_at_random_bring_the_rates_closer(K):
     rates, errors = simulate.one_class(K, 0.25), {"plain": [], "known": []}
