@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from sorr.auditing import audit_example, audit_table
+from sorr.auditing import audit_example, audit_table, read_table
 from sorr.auditing.correction import original_of
 from sorr.auditing.decisions import COLUMNS
 from sorr.auditing.page import figures, page, sections, workbench
@@ -22,7 +22,7 @@ from sorr.auditing.page.figures import FRAME, HEIGHT, round_steps, svg_path
 from sorr.auditing.page.words import percent, seen, short
 from tests.auditing import hostile
 from tests.auditing.hostile import FLIPPED, hostile_report, pd, quickly
-from tests.auditing.tables import line, table, three_classes
+from tests.auditing.tables import line, mixed, table, three_classes
 
 
 class Outline(HTMLParser):
@@ -671,3 +671,12 @@ def test_a_model_of_the_user_or_its_probabilities_have_a_page_too(grove, kind):
     text = page(report)
     assert report.judged_by in Outline(text).text
     assert "model.skops" not in text
+
+
+def test_the_command_names_the_sheet_of_a_workbook_with_several(tmp_path):
+    path = tmp_path / "two.xlsx"
+    with pd.ExcelWriter(path) as book:
+        pd.DataFrame({"a": [1]}).to_excel(book, sheet_name="notes", index=False)
+        mixed().to_excel(book, sheet_name="of 2024", index=False)
+    report = quickly(audit_table, read_table(path, sheet="of 2024"), "y", model="forest")
+    assert "decisions.csv --out two-corrected.xlsx --sheet &#39;of 2024&#39;" in page(report)

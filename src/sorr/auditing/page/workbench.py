@@ -500,6 +500,8 @@ def command(report: AuditReport, has_copy: bool) -> Command:
         return Command(text, "The copy made here is CSV. In Python, this corrects your frame:")
     out = _quoted(_corrected_name(table, whole=True))
     text = f"sorr apply {_quoted(name)} decisions.csv --out {out}"
+    if table.sheet is not None:
+        text += f" --sheet {_quoted(seen(table.sheet))}"
     if not has_copy and _has_twins(_labels(report)):
         why = (
             "Some labels of this table look alike in decisions.csv, so the page cannot correct it. "
