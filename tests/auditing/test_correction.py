@@ -16,9 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sorr.auditing import read_table
-from sorr.auditing.correction import _plan, apply_decisions, correct_file, original_of
+from sorr.auditing.correction import _plan, apply_decisions, correct_file
 from sorr.auditing.decisions import Decision, Decisions
 from sorr.auditing.matching import table_mark
+from sorr.auditing.original import original_of
 from sorr.auditing.spellings import Labels
 from sorr.auditing.table import Table, TableError
 from sorr.auditing.table.files import examine

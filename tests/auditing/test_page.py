@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from sorr.auditing import audit_example, audit_table, read_table
-from sorr.auditing.correction import original_of
 from sorr.auditing.decisions import COLUMNS
+from sorr.auditing.original import original_of
 from sorr.auditing.page import figures, page, sections, workbench
 from sorr.auditing.page.figures import FRAME, HEIGHT, round_steps, svg_path
 from sorr.auditing.page.words import percent, seen, short

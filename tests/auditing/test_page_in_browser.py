@@ -483,7 +483,7 @@ def test_after_twenty_decisions_the_page_says_what_they_teach(browser, report):
     tiers = report.suspects["tier"].tolist()
     assert set(tiers[:20]) == {3}
     left = tiers.count(3) - 20
-    share = (5 * report.look_share[3] + 14) / (5 + 19)
+    share = (5 * report.expected_shares[3] + 14) / (5 + 19)
     assert browser.run(STATE)["lesson"] == (
         "Of the rows you checked in the tier “almost surely wrong”, 14 of 19 were wrong, so "
         f"expect about {round(share * left)} of the remaining {left}. About {round(10 * share)} in "

@@ -363,8 +363,9 @@ def test_a_robust_fit_that_is_worse_is_warned_about(linear):
         linear, linear=replace(linear.linear, sweep=replace(sweep, points=tuple(points)))
     )
     assert worse.errors[0] < worse.errors[1]
-    assert any("worse than the plain fit" in text for text in worse.warnings)
-    assert not any("worse than the plain fit" in text for text in linear.warnings)
+    assert any("were worth learning from" in text for text in worse.warnings)
+    assert "makes the model worse" in worse.meaning
+    assert not any("were worth learning from" in text for text in linear.warnings)
 
 
 def test_rows_as_suspect_as_those_left_out_are_noted():

@@ -151,6 +151,15 @@ def test_labels_that_were_confirmed_make_others_like_them_less_suspect(robots, r
     assert second.rows.known.sum() == 20
 
 
+@pytest.mark.parametrize("model", ["auto", "linear"])
+def test_the_unit_of_a_number_does_not_decide_whether_there_is_a_gain(model):
+    frames = (line(), line().assign(price=lambda it: it["price"] / 10_000))
+    found = [audit_table(table(frame), "price", model=model).gain for frame in frames]
+    assert found[0].is_better
+    assert found[1].is_better
+    assert found[1].error == pytest.approx(found[0].error / 10_000, rel=0.2)
+
+
 def test_known_numbers_are_not_asked_again():
     first = audit_table(table(line()), "price")
     order = first.order

@@ -105,6 +105,8 @@ def test_errors_are_those_of_fits_that_have_not_seen_a_row(fitted, swept):
     first = swept.points[0]
     assert first.error == pytest.approx(wrong.mean(), rel=1e-3)
     assert first.kept_error == pytest.approx(wrong[~fitted.dropped].mean(), rel=1e-3)
+    assert first.gain_error == 0.0
+    assert all(it.gain_error > 0 for it in swept.points if it.kept_error != first.kept_error)
 
 
 @pytest.mark.slow

@@ -16,8 +16,6 @@ from sorr._csv import to_csv
 from sorr._files import Content
 from sorr._typing import IntArray, Report
 from sorr.auditing.decisions import MARK, Decisions, read_decisions
-from sorr.auditing.original import Original as Original
-from sorr.auditing.original import original_of as original_of
 from sorr.auditing.spellings import Labels, texts_of
 from sorr.auditing.table import Argument, Table, TableError, quote, read_table
 from sorr.auditing.table.cells import (

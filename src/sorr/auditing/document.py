@@ -48,7 +48,7 @@ def document(report: AuditReport) -> dict[str, Any]:
         "sentence": report.sentence,
         "choice": report.choice,
         "tiers": {str(tier): number for tier, number in report.tiers.items()},
-        "expected_shares": {str(tier): share for tier, share in report.look_share.items()},
+        "expected_shares": {str(tier): share for tier, share in report.expected_shares.items()},
         "wrong": _counts(report),
         "dropped": report.n_dropped,
         "dropped_share": report.n_dropped / len(rows),

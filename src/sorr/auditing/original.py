@@ -21,14 +21,11 @@ from sorr.auditing.table.cells import (
 )
 from sorr.auditing.table.rewriting import frame_records
 from sorr.auditing.table.scan import Dialect
-from sorr.auditing.table.values import spell
+from sorr.auditing.table.values import MOST_KEPT, MOST_KEPT_ROWS, spell
 from sorr.auditing.written import as_texts
 
 if TYPE_CHECKING:
     from pandas import Series
-
-MOST_ROWS = 50_000  # of a table that a page can carry along
-MOST_BYTES = 16_000_000
 
 
 class Original(NamedTuple):
@@ -59,7 +56,7 @@ def original_of(
         The labels that may be written. Those of a regression are numbers.
     """
     asked = np.asarray(numbers, dtype=np.int64)
-    if table.n_rows > MOST_ROWS:
+    if table.n_rows > MOST_KEPT_ROWS:
         return None
     if table.separator is not None:
         if table.original is None:
@@ -88,7 +85,7 @@ def _original_of_frame(
             places.append(Place(row, size, end, True, 1, size + low, size + high, cell))
         parts.append(record)
         size += len(record)
-        if size > MOST_BYTES:
+        if size > MOST_KEPT:
             return None
     texts = as_texts(table.frame[target])
     raw = pd.Series([it if isinstance(it, str) else "" for it in texts], dtype=object)

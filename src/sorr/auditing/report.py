@@ -270,16 +270,11 @@ class AuditReport:
         """What to look at before you use the model."""
         uneven = (unevenness(name, strata) for name, strata in self.strata.items())
         found = [text for text in uneven if text]
-        plain, robust = self.errors
-        if robust is None:
-            return tuple(found)
-        kept = len(self.rows) - self.n_dropped
-        margin = (plain * (1 - plain) / kept) ** 0.5 if self.fitted.classes else 0.02 * plain
-        if robust > plain + margin:
+        if self.gain is not None and self.gain.is_worse:
             found.append(
-                "The robust fit is worse than the plain fit on held-out rows that are kept: the "
-                "dropped rows were worth learning from. Perhaps there are too few rows for so many "
-                "columns, or the linear model does not fit."
+                "Without the dropped rows, the model is worse on kept rows that it has not seen: "
+                "they were worth learning from. Perhaps there are too few rows for so many "
+                "columns, or the model does not fit."
             )
         return tuple(found)
 
@@ -335,7 +330,7 @@ class AuditReport:
         return {int(tier): int((found == tier).sum()) for tier in sorted(Tier)[:0:-1]}
 
     @property
-    def look_share(self) -> dict[int, float]:
+    def expected_shares(self) -> dict[int, float]:
         """The share of the rows of each tier that is expected to be wrong."""
         judgement, tiers = self.fitted.judgement, self.ranking.tier
         found = {int(Tier.WORTH_A_LOOK): float(judgement.look_share_)}
@@ -374,10 +369,9 @@ class AuditReport:
         if not self.n_dropped:
             return None
         if self.linear is not None:
-            plain, robust = self.errors
-            kept = len(self.rows) - self.n_dropped
-            spread = (plain + (robust or 0.0)) if self.fitted.classes else 0.02**2 * kept
-            return Gain(plain, float(robust or 0.0), (spread / kept) ** 0.5)
+            points = self.linear.sweep.points
+            chosen = points[self.linear.sweep.chosen]
+            return Gain(points[0].kept_error, chosen.kept_error, chosen.gain_error)
         if (without := self.fitted.without) is None:
             return None
         given = self.rows.y[without.rows]

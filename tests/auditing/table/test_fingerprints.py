@@ -87,11 +87,11 @@ def test_a_long_text_is_not_carried_along(write, monkeypatch):
     path = write(b"a,b\n" + b"1,2\n" * 100)
     assert read_table(path).original == path.read_bytes()
     assert read_table(path, n_rows=5).original == path.read_bytes()
-    monkeypatch.setattr(values, "_MOST_KEPT", 400)
+    monkeypatch.setattr(values, "MOST_KEPT", 400)
     assert read_table(path).original is None
-    monkeypatch.setattr(values, "_MOST_KEPT", 404)
+    monkeypatch.setattr(values, "MOST_KEPT", 404)
     assert read_table(path).original is not None
-    monkeypatch.setattr(values, "_MOST_KEPT_ROWS", 99)
+    monkeypatch.setattr(values, "MOST_KEPT_ROWS", 99)
     assert read_table(path).original is None
 
 

@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from sorr._csv import escape_formula
 from sorr._typing import FloatArray, IntArray
-from sorr.auditing.correction import original_of
 from sorr.auditing.decisions import COLUMNS, decisions_csv
+from sorr.auditing.original import original_of
 from sorr.auditing.page.figures import Dot
 from sorr.auditing.page.words import UNSEEN, brief, count, label, number, percent, seen, short
 from sorr.auditing.reasons import Named, Reason
@@ -148,7 +148,7 @@ def workbench(report: AuditReport, dots: Sequence[Dot]) -> Workbench:
     known = _known(report)
     copy = _copy(report, chosen, known, cards, labels)
     target = report.rows.roles.target
-    shares, tier_of_suspect = report.look_share, report.ranking.tier[report.order]
+    shares, tier_of_suspect = report.expected_shares, report.ranking.tier[report.order]
     tiers = {
         int(tier): {
             "name": tier.label,

@@ -30,8 +30,8 @@ _WHOLE = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
 _CODE = re.compile(r"\s*0\d", re.ASCII)
 _EXACT = 2**53  # a float keeps every whole number up to here
 _DIGITS = 16  # of a fingerprint: two tables share one by accident once in 2**64
-_MOST_KEPT = 16_000_000  # bytes of a text that a report may carry along
-_MOST_KEPT_ROWS = 50_000  # of it
+MOST_KEPT = 16_000_000  # bytes of a text that a report may carry along
+MOST_KEPT_ROWS = 50_000  # of it
 MISSING = (
     *("", "NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A", "<NA>", "NULL", "null"),
     *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
@@ -382,7 +382,7 @@ class Seal:
         if self._blocks is not None:
             self._size += len(block)
             self._blocks.append(block)
-            if self._size > _MOST_KEPT:
+            if self._size > MOST_KEPT:
                 self._blocks = None
 
     def fingerprint(self, n_rows: int, n_columns: int) -> str:
@@ -391,7 +391,7 @@ class Seal:
 
     def original(self, n_rows: int) -> bytes | None:
         """Return the text of a table of so many rows, if it was kept."""
-        if self._blocks is None or n_rows > _MOST_KEPT_ROWS:
+        if self._blocks is None or n_rows > MOST_KEPT_ROWS:
             return None
         return b"".join(self._blocks)
 
