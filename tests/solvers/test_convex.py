@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from sorr.objectives import RankedRangeObjective
+from sorr.objectives import RankedRangeObjective, lower_bound
 from sorr.ranked import Mass
-from sorr.solvers import Status, evaluate, lower_bound, topsum
+from sorr.solvers import Status, topsum
 from sorr.solvers.convex import polish
 from tests.slow import slow
 from tests.solvers.problems import (
@@ -261,7 +261,7 @@ def test_polishing_brings_out_all_digits(loss):
     X, _ = classes(n=80)
     objective = RankedRangeObjective(X, targets_for(loss, X), loss, C=50.0)
     rough = topsum(objective, tol=1e-3)
-    point = evaluate(objective, rough.theta)
+    point = objective.at(rough.theta)
     for _ in range(4):
         point = polish(objective, point)
     _, gradient = objective.value_and_subgradient(point.theta)
@@ -273,7 +273,7 @@ def test_polishing_leaves_alone_what_is_ranked_or_has_corners():
     X, y = classes(n=80)
     for options in ({"loss": "hinge"}, {"loss": "logistic", "k": 20}):
         objective = RankedRangeObjective(X, y, C=50.0, **options)
-        point = evaluate(objective, topsum(objective).theta)
+        point = objective.at(topsum(objective).theta)
         assert polish(objective, point) is point
 
 

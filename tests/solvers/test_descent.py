@@ -6,9 +6,8 @@ from numpy.testing import assert_array_equal
 
 from sorr.losses import LogSumExpPairwise
 from sorr.objectives import RankedRangeObjective
-from sorr.solvers import Memory, Status, descend, evaluate, topsum, trim
+from sorr.solvers import Memory, Status, descend, topsum, trim
 from sorr.solvers.descent import (
-    _diagonal_size,
     _newton_metric,
     anneal,
     can_pass_corners,
@@ -27,7 +26,7 @@ def test_a_convex_minimum_is_approached(n, loss):
     X, _ = classes(n, 4)
     objective = RankedRangeObjective(X, targets_for(loss, X), loss, C=100.0)
     seen = []
-    point = descend(objective, evaluate(objective, np.zeros(5)), record=seen.append)
+    point = descend(objective, objective.at(np.zeros(5)), record=seen.append)
     minimum = topsum(objective).objective
     assert point.value <= minimum * (1 + (1e-4 if loss in ("logistic", "squared") else 2e-2))
     assert point.value == pytest.approx(objective.value(point.theta), rel=1e-12)
@@ -38,7 +37,7 @@ def test_a_convex_minimum_is_approached(n, loss):
 def test_no_step_goes_up(start):
     X, y = classes(400, 3, noise=1.0)
     objective = RankedRangeObjective(X, y, "logistic", m=40, k=300, C=10.0)
-    first = evaluate(objective, start * np.array([-1.0, 1.0, -1.0, 1.0]))
+    first = objective.at(start * np.array([-1.0, 1.0, -1.0, 1.0]))
     values = [first.value]
     descend(objective, first, record=lambda point: values.append(point.value))
     assert (np.diff(values) <= 0).all()
@@ -48,7 +47,7 @@ def test_no_step_goes_up(start):
 def test_many_parameters_go_without_a_hessian():
     X, y = classes(500, 100)
     objective = RankedRangeObjective(X, y, C=1.0)
-    point = descend(objective, evaluate(objective, np.zeros(101)), tol=1e-9, precise=True)
+    point = descend(objective, objective.at(np.zeros(101)), tol=1e-9, precise=True)
     assert point.value <= topsum(objective).objective * (1 + 1e-6)
 
 
@@ -56,7 +55,7 @@ def test_many_parameters_go_without_a_hessian():
 def test_the_metric_of_a_smooth_objective_is_its_inverse_hessian(k):
     X, y = classes(400, 3)
     objective = RankedRangeObjective(X, y, k=k, C=10.0)
-    point = evaluate(objective, np.array([0.5, -0.2, 0.1, 0.3]))
+    point = objective.at(np.array([0.5, -0.2, 0.1, 0.3]))
     solve = _newton_metric(objective, point)
     inverse = np.array([solve(unit) for unit in np.eye(4)])
     assert (np.linalg.eigvalsh((inverse + inverse.T) / 2) > 0).all()
@@ -71,7 +70,7 @@ def test_the_metric_of_a_smooth_objective_is_its_inverse_hessian(k):
 def test_rounding_does_not_lead_up_from_a_minimum(seed):
     X, y = classes(6000, 4, seed)
     objective = RankedRangeObjective(X, y, C=100.0)
-    start = evaluate(objective, topsum(objective, tol=1e-12).theta)
+    start = objective.at(topsum(objective, tol=1e-12).theta)
     assert descend(objective, start, tol=1e-12).value <= start.value
 
 
@@ -82,7 +81,7 @@ def test_the_common_shift_of_several_outputs_stays_where_it_was(loss):
     y = rng.integers(4, size=6000)
     X = 2 * rng.standard_normal((4, 8))[y] + rng.standard_normal((6000, 8))
     objective = RankedRangeObjective(X, y, loss, C=1e4, n_outputs=4)
-    point = descend(objective, evaluate(objective, np.zeros(objective.shape)))
+    point = descend(objective, objective.at(np.zeros(objective.shape)))
     assert abs(point.theta[-1].mean()) < 1e-2
     assert point.value <= topsum(objective).objective * (1 + 1e-3)
 
@@ -92,7 +91,7 @@ def test_many_labels_take_modest_memory():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(2000, 3)), rng.random((2000, 60)) < 0.1
     objective = RankedRangeObjective(X, Y, LogSumExpPairwise(), C=1.0)
-    start = evaluate(objective, np.zeros(objective.shape))
+    start = objective.at(np.zeros(objective.shape))
     tracemalloc.start()
     descend(objective, start, max_iter=3)
     peak = tracemalloc.get_traced_memory()[1]
@@ -104,10 +103,10 @@ def test_curvature_in_parts_is_that_of_all_rows(monkeypatch):
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(90, 3)), rng.random((90, 5)) < 0.4
     objective = RankedRangeObjective(X, Y, LogSumExpPairwise(), C=1.0)
-    point = evaluate(objective, rng.normal(size=objective.shape))
-    at_once = _diagonal_size(objective, point)
-    monkeypatch.setattr("sorr.solvers.descent._MAX_CURVATURES", 200)
-    np.testing.assert_allclose(_diagonal_size(objective, point), at_once, rtol=1e-12)
+    point = objective.at(rng.normal(size=objective.shape))
+    at_once = objective.diagonal_size(point)
+    monkeypatch.setattr("sorr.objectives.objective._MAX_CURVATURES", 200)
+    np.testing.assert_allclose(objective.diagonal_size(point), at_once, rtol=1e-12)
 
 
 # -- limited-memory BFGS --------------------------------------------------------------------------
@@ -261,7 +260,7 @@ def test_annealing_finds_deeper_minima_than_sharp_steps():
         rng = np.random.default_rng(seed)
         y[rng.random(3000) < 0.1] *= -1
         objective = RankedRangeObjective(X, y, m=300, C=1e4)
-        start = evaluate(objective, np.zeros(101))
+        start = objective.at(np.zeros(101))
         sharp = descend(objective, start, tol=1e-6)
         soft = descend(objective, anneal(objective, start, rng), tol=1e-6)
         gains.append(sharp.value / soft.value - 1)
@@ -282,7 +281,7 @@ def test_an_annealed_fit_of_several_classes_may_sample_its_rows(groups):
 def test_corners_are_approached_by_newton_steps(loss, k):
     X, _ = classes(2000, 4)
     objective = RankedRangeObjective(X, targets_for(loss, X), loss, k=k, C=100.0)
-    start = evaluate(objective, np.array([0.5, 0.1, 0.0, 0.0, 0.0]))
+    start = objective.at(np.array([0.5, 0.1, 0.0, 0.0, 0.0]))
     point = newton_past_corners(objective, start)
     assert point.value <= topsum(objective).objective * (1 + 1e-3)
     assert point.value == pytest.approx(objective.value(point.theta), rel=1e-12)

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 
 from sorr.losses import MultilabelHinge, TopKMultilabel, TopKSubset
 from sorr.losses.margins import HIGH, LOW
-from sorr.objectives import RankedRangeObjective
-from sorr.solvers import Status, dca, evaluate, exhaustive, lower_bound, topsum, trim
+from sorr.objectives import RankedRangeObjective, lower_bound
+from sorr.solvers import Status, dca, exhaustive, topsum, trim
 from sorr.solvers.convex import minimise_top_sum
 from tests.slow import slow
 
@@ -66,7 +66,7 @@ def test_the_certificate_agrees_with_an_independent_solver(loss, ranks):
     assert solution.gap <= 1e-6
     # At the solution scores tie: the majoriser made there can break ties otherwise, and go lower.
     majoriser = problem.trimmed(problem.raw_prediction(solution.theta))
-    minimum = minimise_top_sum(majoriser, evaluate(majoriser, solution.theta), tol=1e-7)
+    minimum = minimise_top_sum(majoriser, majoriser.at(solution.theta), tol=1e-7)
     lowest = convex_minimum(majoriser)
     assert_allclose(minimum.point.value, lowest, rtol=2e-6)
     assert minimum.bound <= lowest * (1 + 1e-7)
@@ -85,7 +85,7 @@ def test_no_weights_prove_more_than_the_minimum(loss, seed, heat):
     values = majoriser.loss.pieces(majoriser.y, raw)[0]
     weights = np.exp(values / heat - (values / heat).max(axis=1, keepdims=True))
     weights *= rng.random(values.shape) / (80 * weights.sum(axis=1, keepdims=True))
-    best = minimise_top_sum(majoriser, evaluate(majoriser, np.zeros((7, 5))), tol=1e-7)
+    best = minimise_top_sum(majoriser, majoriser.at(np.zeros((7, 5))), tol=1e-7)
     assert lower_bound(majoriser, raw, weights) <= best.point.value * (1 + 1e-9)
 
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from sorr.objectives import RankedRangeObjective
-from sorr.solvers import constant_model, exhaustive, lower_bound, topsum, trim
+from sorr.objectives import RankedRangeObjective, lower_bound
+from sorr.solvers import constant_model, exhaustive, topsum, trim
 from sorr.solvers.solution import constant_weights, is_constant, refuse_lost_class
 from tests.solvers.problems import classes
 
@@ -45,10 +45,10 @@ def test_the_best_constant_of_uneven_classes_ranked_within_classes_is_their_log_
 def test_a_real_target_is_never_called_constant():
     X, y = classes(20)
     regression = RankedRangeObjective(X, y, "squared")
-    assert not is_constant(regression, np.zeros(20), 1.0)
+    assert not is_constant(regression, regression.at(np.zeros(regression.shape)))
     classes_of_two = RankedRangeObjective(X, y, k=5)
-    assert is_constant(classes_of_two, np.zeros(20), np.log(2))
-    assert not is_constant(classes_of_two, X[:, 0], np.log(2))
+    assert is_constant(classes_of_two, classes_of_two.at(np.zeros(4)))
+    assert not is_constant(classes_of_two, classes_of_two.at(np.array([-1.0, 0.0, 0.0, 0.0])))
 
 
 def test_small_coefficients_of_a_strong_ridge_are_not_constant():

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from sorr.objectives import RankedRangeObjective
 from sorr.ranked import Mass
-from sorr.solvers import Status, dca, evaluate, topsum, trim
+from sorr.solvers import Status, dca, topsum, trim
 from tests.slow import examples
 from tests.solvers.problems import (
     classes,
@@ -297,7 +297,7 @@ def test_targets_that_are_fitted_at_the_start_are_no_problem():
 def test_an_annealed_point_above_the_start_is_not_taken(monkeypatch):
     X, y = classes(6000, 70, noise=0.3)
     objective = RankedRangeObjective(X, y, m=300, C=10.0)
-    bad = evaluate(objective, np.full(71, -5.0))
+    bad = objective.at(np.full(71, -5.0))
     monkeypatch.setattr(sys.modules["sorr.solvers.trimming"], "anneal", lambda *_: bad)
     solution = trim(objective, certify=False, random_state=0)
     assert bad.value > solution.trace[0].objective

@@ -13,8 +13,8 @@ from sorr._typing import FloatArray
 from sorr.baselines.label_models import IterativeLabelModel
 from sorr.estimators import Labels, Rows, print_steps
 from sorr.losses import Loss, MultilabelHinge, RoundedMultilabelHinge, RoundedTopKSVM, TopKSVM
-from sorr.objectives import RankedRangeObjective
-from sorr.solvers import Memory, Point, Progress, Step, descend, evaluate, solve_symmetric
+from sorr.objectives import Point, RankedRangeObjective, Ray
+from sorr.solvers import Memory, Progress, Step, descend, solve_symmetric
 
 _TOL = 1e-3  # the default tolerance
 _LARGE_TOL = 1e-2  # the same where X holds many numbers
@@ -251,7 +251,7 @@ def _minimise_rounded(
     neighbour; with many they are quasi-Newton steps, which end when they promise less than `tol`
     times the width. `start` is a point near the minimum, such as that for another C.
     """
-    point = evaluate(objective, np.zeros(objective.shape) if start is None else start)
+    point = objective.at(np.zeros(objective.shape) if start is None else start)
     best, before = point, objective.design.passes
     is_small = (
         objective.n_parameters <= _MAX_NEWTON_PARAMETERS and objective.n_samples <= _MAX_NEWTON_ROWS
@@ -270,7 +270,7 @@ def _minimise_rounded(
 
     while True:
         smooth = objective.replace(loss=rounded(width))
-        start_point, steps_left = evaluate(smooth, point.theta, point.raw), max_iter - n_iter
+        start_point, steps_left = smooth.at(point.theta, point.raw), max_iter - n_iter
         if is_small:
             neighbour = _take_newton_steps(smooth, start_point, width, steps_left, record)
         else:
@@ -283,7 +283,7 @@ def _minimise_rounded(
                 memory=memory,
                 precise=tol < _PRECISE_TOL,
             )
-        point = evaluate(objective, neighbour.theta, neighbour.raw)
+        point = objective.at(neighbour.theta, neighbour.raw)
         best = min(best, point, key=lambda p: p.value)
         hidden = (point.value - neighbour.value) / point.value if point.value > 0 else 0.0
         if hidden <= tol or n_iter >= max_iter or width <= _MIN_WIDTH:
@@ -302,14 +302,13 @@ def _take_newton_steps(
     extra = np.zeros(objective.shape)
     extra[objective.design.n_features :] = _INTERCEPT_CURVATURE / width
     for _ in range(max_iter):
-        gradient = objective.subgradient_at(point.raw, point.theta, point.shares)
-        hessian = objective.curvature_at(point.raw, point.shares)
+        gradient, hessian = objective.gradient(point), objective.hessian(point)
         hessian[np.diag_indices_from(hessian)] += extra.ravel()
         step = -solve_symmetric(hessian)(gradient.ravel()).reshape(objective.shape)
         slope = float(np.vdot(gradient, step))
         if not slope < -_MIN_DECREASE * point.value:
             break
-        moved = _backtrack(objective, point, step, slope)
+        moved = _backtrack(objective.ray(point, step), slope)
         if moved is None:
             break
         point = moved
@@ -317,15 +316,13 @@ def _take_newton_steps(
     return point
 
 
-def _backtrack(
-    objective: RankedRangeObjective, point: Point, step: FloatArray, slope: float
-) -> Point | None:
+def _backtrack(ray: Ray, slope: float) -> Point | None:
     """Return a lower point along a step, or None if rounding leaves none."""
-    raw_step, t = objective.raw_prediction(step), 1.0
+    t, start = 1.0, ray.start.value
     while t > 1e-10:
-        moved = evaluate(objective, point.theta + t * step, point.raw + t * raw_step)
-        if moved.value <= point.value + _ARMIJO * t * slope:
+        moved = ray.at(t)
+        if moved.value <= start + _ARMIJO * t * slope:
             return moved
-        curve = moved.value - point.value - t * slope
+        curve = moved.value - start - t * slope
         t *= min(max(-slope * t / (2 * curve), 0.1), 0.7)
     return None

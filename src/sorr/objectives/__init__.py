@@ -4,17 +4,21 @@ An objective gives its value, a subgradient, a curvature, the two convex functio
 difference it is, and its trimming majoriser. Solvers see this, and no loss by name.
 """
 
+from sorr.objectives.bound import lower_bound
 from sorr.objectives.design import Design
 from sorr.objectives.groups import Group, Groups
-from sorr.objectives.objective import RankedRangeObjective, subsample
+from sorr.objectives.objective import Point, RankedRangeObjective, Ray, subsample
 from sorr.objectives.soft import annealed, blurred
 
 __all__ = [
     "Design",
     "Group",
     "Groups",
+    "Point",
     "RankedRangeObjective",
+    "Ray",
     "annealed",
     "blurred",
+    "lower_bound",
     "subsample",
 ]

@@ -2,6 +2,9 @@
 
 An objective never changes. What is made from it is an objective too: its two convex parts, its
 trimming majoriser, the same objective on a sample of the rows. All of these come from `replace`.
+
+Solvers see parameters, sums and single numbers. What belongs to all rows, such as raw predictions
+and shares, is a handle to them: they pass it on and never look into it. Here it is an array.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ import dataclasses
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +22,54 @@ from scipy import sparse
 from sorr._checks import as_inverse_ridge, as_masses, check_flag
 from sorr._typing import FloatArray, IntArray
 from sorr.losses import Loss, get_loss, weighted_sum
+from sorr.objectives.bound import lower_bound
 from sorr.objectives.design import Design
 from sorr.objectives.groups import Group, Groups, Rank
 
 _OUTLIER_LOSS_RATIO = 100.0  # times the loss of the kept rows: outliers make up a mean above this
 _MIN_CLASS_ROWS = 10  # rows of each class in a sample, if the class has as many
+_FLOAT32_ROWS = 5000  # rows from which predictions are in float32: exponentials take a fifth
+_FLOAT32_TARGET = 1e15  # largest target for float32: its square fits, with some room
+_MAX_CURVATURES = 2**20  # second derivatives that are held at a time
+
+
+class Point(NamedTuple):
+    """Parameters, the objective there, and handles to what belongs to the rows."""
+
+    theta: FloatArray
+    raw: Any
+    """Handle to the raw predictions."""
+    value: float
+    shares: Any
+    """Handle to the shares of the rows."""
+    slopes: Any = None
+    """Handle to the gradients of the losses, if they are known."""
+
+
+@dataclass(frozen=True)
+class Ray:
+    """The points of an objective from a start in a direction: no pass over the rows for each."""
+
+    objective: RankedRangeObjective
+    start: Point
+    direction: FloatArray
+    raw_step: FloatArray
+
+    def at(self, t: float) -> Point:
+        """Return the point at a multiple of the direction."""
+        theta = self.start.theta + t * self.direction
+        raw = self.start.raw + self.raw_step.dtype.type(t) * self.raw_step
+        return Point(theta, raw, *self.objective.evaluate(raw, theta))
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all predictions stay finite."""
+        return bool(np.isfinite(self.raw_step).all())
+
+    @property
+    def largest_move(self) -> float:
+        """The largest change of a prediction along the direction."""
+        return float(np.abs(self.raw_step).max())
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -175,12 +221,6 @@ class RankedRangeObjective:
         """Return the individual losses at raw predictions."""
         return self.loss.value(self.y, raw)
 
-    def typical_loss(self, raw: FloatArray, shares: FloatArray) -> float:
-        """Return the mean loss of all rows, unless a few dropped rows make up nearly all of it."""
-        mean = float(self.losses(raw).mean())
-        kept = self.loss.total(self.y, raw, np.maximum(shares, 0.0))
-        return min(mean, _OUTLIER_LOSS_RATIO * kept) if kept > 0 else mean
-
     def shares(self, raw: FloatArray) -> FloatArray:
         """Return how much each loss counts at raw predictions: F is their product plus the ridge.
 
@@ -277,6 +317,149 @@ class RankedRangeObjective:
         hessian = self.design.gram(bend)
         hessian[np.diag_indices_from(hessian)] += self.ridge_diagonal
         return hessian
+
+    # -- What solvers ask for, at points and on the way to them ------------------------------------
+
+    def at(self, theta: FloatArray, raw: Any = None) -> Point:
+        """Return the point of parameters; a handle to their raw predictions may be given."""
+        raw = self.raw_prediction(theta) if raw is None else raw
+        return Point(theta, raw, *self.value_and_shares_at(raw, theta))
+
+    def near(self, point: Point, theta: FloatArray) -> Point:
+        """Return the point of parameters, with raw predictions in the precision of a point."""
+        return self.at(theta, self.raw_prediction(theta).astype(point.raw.dtype, copy=False))
+
+    def ray(self, point: Point, direction: FloatArray) -> Ray:
+        """Return the points from a point in a direction, after one pass over the rows."""
+        # With predictions in float32 the step can be in the precision of the rows.
+        coarse = np.result_type(point.raw.dtype, self.design.dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            raw_step = self.raw_prediction(direction.astype(coarse, copy=False))
+            raw_step = raw_step.astype(point.raw.dtype, copy=False)
+        return Ray(self, point, direction, raw_step)
+
+    def between(self, start: Point, end: Point) -> Ray:
+        """Return the points from one point to another one, and beyond."""
+        return Ray(self, start, end.theta - start.theta, end.raw - start.raw)
+
+    def gradient(self, point: Point) -> FloatArray:
+        """Return the subgradient at a point."""
+        return self.subgradient_at(point.raw, point.theta, point.shares, point.slopes)
+
+    def hessian(self, point: Point) -> FloatArray:
+        """Return the second derivative for fixed shares, as a matrix over flat parameters."""
+        return self.curvature_at(point.raw, point.shares)
+
+    def hessian_with_cut(self, point: Point) -> FloatArray:
+        """Return a second derivative that includes the cut at rank k.
+
+        The gradient jumps as rows pass that rank. On average this is a curvature: the density of
+        losses at the cut times the covariance of their gradients.
+        """
+        hessian = self.curvature_at(point.raw)
+        losses = self.losses(point.raw)
+        masses = self.groups.masses
+        for group in self.groups:
+            if group.k >= group.mass * (1 - 1e-9):
+                continue
+            rows = np.arange(self.n_samples)[group.rows]
+            order = rows[np.argsort(-losses[rows])]
+            ranks = np.cumsum(masses[order])
+            cut = int(np.searchsorted(ranks, group.k))
+            reach = max(5 * self.n_parameters, len(rows) // 40, 2)
+            near = order[max(cut - reach, 0) : cut + reach]
+            width = float(losses[near[0]] - losses[near[-1]])
+            width = max(width, 1e-3 * float(np.abs(losses[near]).mean()), 1e-12)
+            weight = np.zeros(self.n_samples)
+            weight[near] = group.scale * masses[near] / width
+            slopes = self.loss.gradient(self.y, point.raw)
+            if slopes.ndim == 1:
+                block = weight * slopes**2
+                mean = self.design.pull(weight * slopes).ravel()
+            else:
+                block = weight[:, None, None] * slopes[:, :, None] * slopes[:, None, :]
+                mean = self.design.pull(weight[:, None] * slopes).ravel()
+            hessian += self.design.gram(block) - np.outer(mean, mean) / weight.sum()
+        return hessian
+
+    def diagonal_size(self, point: Point) -> FloatArray:
+        """Return the root of the diagonal of a rough Hessian: sizes of columns, and the ridge."""
+        bend = self._mean_curvature(point) if self.loss.has_curvature else 0.25
+        repeats = self.n_parameters // self.design.n_parameters
+        squares = np.repeat(self.design.sizes**2, repeats)
+        return np.sqrt(max(bend, 1e-3) * squares + self.ridge_diagonal)
+
+    def _mean_curvature(self, point: Point) -> float:
+        """Return the mean diagonal of the second derivatives in the scores, some rows at a time.
+
+        Each row has as many of them as there are pairs of labels.
+        """
+        n_outputs = 1 if point.raw.ndim == 1 else point.raw.shape[1]
+        size, total = max(1, _MAX_CURVATURES // n_outputs**2), 0.0
+        for begin in range(0, len(point.raw), size):
+            rows = slice(begin, begin + size)
+            curvature = self.loss.curvature(self.y[rows], point.raw[rows])
+            if curvature.ndim > 1:
+                curvature = np.einsum("ijj->i", curvature) / n_outputs
+            total += float(point.shares[rows] @ curvature)
+        return total
+
+    def coarse(self, point: Point) -> Point:
+        """Return the point with its raw predictions in float32, if there are many rows."""
+        if self.n_samples < _FLOAT32_ROWS or np.abs(self.y).max() >= _FLOAT32_TARGET:
+            return point
+        return self.at(point.theta, point.raw.astype(np.float32))
+
+    def fine(self, point: Point) -> Point:
+        """Return the point with its raw predictions in the precision of the parameters."""
+        return point if point.raw.dtype == point.theta.dtype else self.at(point.theta)
+
+    def typical_loss(self, point: Point) -> float:
+        """Return the mean loss of all rows, unless a few dropped rows make up nearly all of it."""
+        mean = float(self.losses(point.raw).mean())
+        kept = self.kept_loss(point._replace(shares=np.maximum(point.shares, 0.0)))
+        return min(mean, _OUTLIER_LOSS_RATIO * kept) if kept > 0 else mean
+
+    def kept_loss(self, point: Point) -> float:
+        """Return the objective at a point without its ridge."""
+        return self.loss.total(self.y, point.raw, point.shares)
+
+    def spread(self, point: Point) -> float:
+        """Return by how much raw predictions differ between rows, at most."""
+        return float(np.ptp(point.raw, axis=0).max())
+
+    def sketch(self, point: Point) -> FloatArray:
+        """Return raw predictions that tell points apart: of all rows, or of a sample."""
+        return np.asarray(point.raw)
+
+    def row_weights(self, point: Point) -> FloatArray:
+        """Return the shares of all rows as an array."""
+        return np.asarray(point.shares)
+
+    def lower_bound(self, point: Point, weights: Any) -> float:
+        """Return a lower bound of a convex objective, from any weights of its rows at a point."""
+        return lower_bound(self, point.raw, weights)
+
+    def dropped_by_class(self, point: Point) -> dict[Any, float]:
+        """Return the mass above rank m, by class where the target has classes, else by group."""
+        dropped = self.dropped(point.raw)
+        lost: dict[Any, float] = {}
+        for group in self.groups:
+            share = dropped[group.rows]
+            if self.classes is None:
+                lost[group.label] = float(share.sum())
+                continue
+            names, index = self.classes
+            masses = np.bincount(index[group.rows], share, len(names))
+            for name, mass in zip(names.tolist(), masses.tolist(), strict=True):
+                lost[name] = lost.get(name, 0.0) + mass
+        return lost
+
+    def majorise(self, point: Point) -> tuple[RankedRangeObjective, Point]:
+        """Return the trimming majoriser at a point, and the same point on it."""
+        majoriser = self.trimmed(point.raw)
+        # It touches the objective at the point: only the shares differ.
+        return majoriser, point._replace(shares=majoriser.shares(point.raw), slopes=None)
 
     # -- Parts and majorisers --------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sorr._typing import FloatArray
-from sorr.objectives.objective import DerivedObjective, RankedRangeObjective
+from sorr.objectives.objective import DerivedObjective, Point, RankedRangeObjective
 from sorr.ranked import Mass, kth_largest
 
 _MAX_LEVEL_STEPS = 60  # steps of Newton's method or of bisection
@@ -87,6 +87,26 @@ class Blurred(_SoftObjective):
         """Return the blurred objective without the ridge, and the shares of the rows."""
         cut = self.cut(losses)
         return cut.value, cut.shares
+
+    def newton_model(self, point: Point) -> tuple[FloatArray, FloatArray]:
+        """Return the gradient and the second derivative at a point, for one output."""
+        losses, slopes = self.loss.value_and_gradient(self.y, point.raw)
+        cut = self.cut(losses)
+        gradient = self.design.pull(cut.shares * slopes) + self.ridge_gradient(point.theta)
+        bend = cut.shares * self.loss.curvature(self.y, point.raw)
+        bend += cut.moving * slopes**2 / (2 * self.width)
+        rows = np.flatnonzero(bend)
+        hessian = self.design.take(rows).gram(bend[rows])
+        hessian[np.diag_indices_from(hessian)] += self.ridge_diagonal
+        for group in self.groups:
+            moving = float(cut.moving[group.rows].sum())
+            if moving > 0:
+                weighted = np.zeros_like(slopes)
+                weighted[group.rows] = cut.moving[group.rows] * slopes[group.rows]
+                near = np.flatnonzero(weighted)
+                mean = self.design.take(near).pull(weighted[near])
+                hessian -= np.outer(mean, mean) / (2 * self.width * moving)
+        return gradient, hessian
 
     def cut(self, losses: FloatArray) -> SoftCut:
         """Return what losses add up to, what each row counts, and which rows count in part."""

@@ -4,10 +4,9 @@
 `exhaustive` is the referee for tiny problems. `solve_path` solves a whole grid at once.
 """
 
-from sorr.solvers.certificate import lower_bound
 from sorr.solvers.convex import topsum
 from sorr.solvers.dc_algorithm import KSchedule, dca
-from sorr.solvers.descent import Memory, Point, descend, evaluate
+from sorr.solvers.descent import Memory, descend, search_line
 from sorr.solvers.enumeration import exhaustive
 from sorr.solvers.interior import solve_symmetric
 from sorr.solvers.path import Path, grid, solve_path
@@ -20,7 +19,6 @@ __all__ = [
     "Memory",
     "Minimum",
     "Path",
-    "Point",
     "Progress",
     "Solution",
     "Status",
@@ -29,12 +27,11 @@ __all__ = [
     "constant_model",
     "dca",
     "descend",
-    "evaluate",
     "exhaustive",
     "find_starts",
     "grid",
     "is_small",
-    "lower_bound",
+    "search_line",
     "solve_path",
     "solve_symmetric",
     "topsum",

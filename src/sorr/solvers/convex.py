@@ -19,10 +19,9 @@ from scipy.optimize import nnls
 
 from sorr._checks import check_limits
 from sorr._typing import FloatArray, IntArray
-from sorr.objectives import Group, RankedRangeObjective, blurred
+from sorr.objectives import Group, Point, RankedRangeObjective, blurred
 from sorr.ranked import Mass, kth_largest
-from sorr.solvers.certificate import lower_bound
-from sorr.solvers.descent import Point, can_pass_corners, descend, evaluate, newton_past_corners
+from sorr.solvers.descent import can_pass_corners, descend, newton_past_corners
 from sorr.solvers.interior import Band, solve_interior, solve_symmetric
 from sorr.solvers.solution import (
     Progress,
@@ -121,7 +120,7 @@ def topsum(
     refuse_lost_class(objective)
     refuse_unknown_pieces(objective)
     trace = Trace(objective, progress)
-    point = evaluate(objective, as_start(objective, start))
+    point = objective.at(as_start(objective, start))
     if objective.n_samples > _FAST_PHASE_ROWS:
         point = descend(objective, point)
         if can_pass_corners(objective) and objective.n_samples > _NEWTON_CORNER_ROWS:
@@ -176,7 +175,7 @@ def minimise_top_sum(
         moved, end = _search(objective, best.point, theta)
         bound, weights = best.bound, weigh(end.raw)
         before, is_stuck = best.gap, moved.value >= best.point.value
-        if (better := lower_bound(objective, end.raw, weights)) > bound:
+        if (better := objective.lower_bound(end, weights)) > bound:
             bound, is_stuck = better, False
         if is_stuck and best.weights is not None:
             weights = best.weights
@@ -206,11 +205,8 @@ def polish(objective: RankedRangeObjective, point: Point) -> Point:
     theta = _NewtonSteps(objective)(point)[0]
     if not np.isfinite(theta).all():
         return point
-    end = evaluate(objective, theta)
-    before, after = (
-        float(np.abs(objective.subgradient_at(p.raw, p.theta, p.shares)).max())
-        for p in (point, end)
-    )
+    end = objective.at(theta)
+    before, after = (float(np.abs(objective.gradient(p)).max()) for p in (point, end))
     return end if after < before and end.value <= point.value * (1 + _ROUNDING) else point
 
 
@@ -224,13 +220,13 @@ def _search(
     """
     if not np.isfinite(theta).all():
         return point, point
-    end = evaluate(objective, theta)
+    end = objective.at(theta)
     if end.value <= point.value:
         return end, end
     best = point
-    t, direction, raw_step = 0.5, theta - point.theta, end.raw - point.raw
+    t, ray = 0.5, objective.between(point, end)
     for _ in range(25):
-        trial = evaluate(objective, point.theta + t * direction, point.raw + t * raw_step)
+        trial = ray.at(t)
         if trial.value < best.value:
             best = trial
         elif best is not point:
@@ -249,10 +245,10 @@ def _certify_constant(objective: RankedRangeObjective, point: Point) -> Certifie
     if (
         objective.n_samples <= _FAST_PHASE_ROWS
         or objective.n_parameters > _MAX_DENSE_PARAMETERS
-        or float(np.ptp(point.raw)) > 1  # near the constant model, predictions hardly differ
+        or objective.spread(point) > 1  # near the constant model, predictions hardly differ
     ):
         return None
-    constant = evaluate(objective, constant_model(objective))
+    constant = objective.at(constant_model(objective))
     if point.value < constant.value * (1 - _NEAR_CONSTANT):
         return None
     weights = constant_weights(objective, constant.theta)
@@ -261,7 +257,7 @@ def _certify_constant(objective: RankedRangeObjective, point: Point) -> Certifie
     values = objective.loss.pieces(objective.y, constant.raw)[0]
     if values.shape[1] > 1:
         return None
-    return Certified(constant, lower_bound(objective, constant.raw, weights[:, None]))
+    return Certified(constant, objective.lower_bound(constant, weights[:, None]))
 
 
 # -- steps ----------------------------------------------------------------------------------------
@@ -296,8 +292,7 @@ class _NewtonSteps:
 
     def __call__(self, point: Point) -> tuple[FloatArray, _Weigh]:
         objective = self.objective
-        gradient = objective.subgradient_at(point.raw, point.theta, point.shares)
-        hessian = objective.curvature_at(point.raw, point.shares)
+        gradient, hessian = objective.gradient(point), objective.hessian(point)
         step = solve_symmetric(hessian)(gradient.ravel()).reshape(objective.shape)
         return point.theta - step, lambda raw: objective.shares(raw)[:, None]
 
@@ -324,10 +319,10 @@ class _FirstOrderSteps:
         if self.is_smooth:
             end = descend(objective, point, tol=1e-12, max_iter=300, precise=True)
             return end.theta, lambda raw: objective.shares(raw)[:, None]
-        scale = objective.typical_loss(point.raw, point.shares) or point.value or 1.0
+        scale = objective.typical_loss(point) or point.value or 1.0
         width = self.widths[0] * scale
         soft = blurred(objective.smoothed(width), width)
-        start = evaluate(soft, point.theta, point.raw)
+        start = soft.at(point.theta, point.raw)
         end = descend(soft, start, tol=1e-9, max_iter=300, precise=True)
 
         def weigh(raw: FloatArray) -> FloatArray:

@@ -22,7 +22,7 @@ from sorr._checks import as_count, as_generator, check_choice
 from sorr._typing import FloatArray, IntArray
 from sorr.objectives import Design, Group, Groups, RankedRangeObjective
 from sorr.ranked import Mass, kth_largest
-from sorr.solvers.descent import Point, minimise_nonsmooth
+from sorr.solvers.descent import minimise_nonsmooth
 from sorr.solvers.solution import (
     Progress,
     Solution,
@@ -168,10 +168,9 @@ def dca(
                 status = Status.CONVERGED
                 break
     theta, objective = record.best, record.objective
-    raw = objective.raw_prediction(theta)
-    if status is Status.CONVERGED and _is_hidden_by_rounding(record, raw, tol):
+    point = objective.at(theta)
+    if status is Status.CONVERGED and _is_hidden_by_rounding(record, point.raw, tol):
         status = Status.UNCERTIFIED
-    point = Point(theta, raw, objective.value_at(raw, theta), objective.shares(raw))
     solution = Solution.at(objective, point, status=status, trace=record.trace)
     return restore_targets(given, solution)
 

@@ -15,20 +15,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from sorr._typing import FloatArray
-from sorr.objectives import RankedRangeObjective, annealed, blurred, subsample
+from sorr.objectives import Point, RankedRangeObjective, Ray, annealed, blurred, subsample
 from sorr.solvers.interior import solve_symmetric
 
 _MEMORY = 8  # steps that are remembered by default
 _ARMIJO = 1e-4  # share of the decrease promised by the slope that a step has to reach
 _WIDTHS = (0.5, 0.1)  # of rounded corners, relative to the typical loss
-_FLOAT32_ROWS = 5000  # rows from which predictions are in float32: exponentials take a fifth
-_FLOAT32_TARGET = 1e15  # largest target for float32: its square fits, with some room
-_MAX_CURVATURES = 2**20  # second derivatives that are held at a time
+_SUBGRADIENT_ROWS = 5000  # rows below which subgradients bring the last percent
 _MAX_METRIC_PARAMETERS = 65  # parameters up to which a Hessian from a sample is worth its price
 _NEAR_MINIMUM = 1e-2  # promised decrease, relative to the objective, at which a sample is no help
 _TINY = float(np.finfo(np.float64).tiny)
@@ -44,25 +42,6 @@ _STEPS_PER_TEMPERATURE = 30  # at most
 _CORNER_WIDTHS = (0.1, 0.03, 0.01, 0.003)  # relative to the mean loss of the rows that count
 _MAX_NEWTON_PARAMETERS = 512  # parameters up to which a Hessian is worth its price
 _STEPS_PER_WIDTH = 4  # at most
-
-
-class Point(NamedTuple):
-    """Parameters, their raw predictions, the objective there, and the shares of the rows."""
-
-    theta: FloatArray
-    raw: FloatArray
-    value: float
-    shares: FloatArray
-    slopes: FloatArray | None = None
-    """The gradients of the losses, if they are known."""
-
-
-def evaluate(
-    objective: RankedRangeObjective, theta: FloatArray, raw: FloatArray | None = None
-) -> Point:
-    """Return the point of parameters; their raw predictions may be given."""
-    raw = objective.raw_prediction(theta) if raw is None else raw
-    return Point(theta, raw, *objective.value_and_shares_at(raw, theta))
 
 
 def descend(
@@ -90,17 +69,17 @@ def descend(
     if objective.loss.has_curvature or not objective.loss.has_smooth_neighbour:
         return run(objective, point, tol=tol, record=record, memory=memory)
     best = point
-    scale = objective.typical_loss(point.raw, point.shares)
+    scale = objective.typical_loss(point)
     for width in widths:
         smooth = objective.smoothed(width * scale if scale > 0 else width)
-        start = evaluate(smooth, point.theta, point.raw)
+        start = smooth.at(point.theta, point.raw)
         end = run(smooth, start, tol=10 * tol, record=None, memory=memory)
-        point = evaluate(objective, end.theta, end.raw)
+        point = objective.at(end.theta, end.raw)
         if point.value < best.value:
             best = point
             if record is not None:
                 record(best)
-    if len(objective.shape) > 1 and (precise or objective.n_samples < _FLOAT32_ROWS):
+    if len(objective.shape) > 1 and (precise or objective.n_samples < _SUBGRADIENT_ROWS):
         # No Newton steps follow for several outputs: subgradients bring the last percent.
         best = run(objective, best, tol=tol, record=record, memory=Memory())
     return best
@@ -119,17 +98,13 @@ def _take_steps(
 ) -> Point:
     """Return a lower point by quasi-Newton steps with (sub)gradients of the objective."""
     start = point
-    if (
-        objective.n_samples >= _FLOAT32_ROWS
-        and not precise
-        and np.abs(objective.y).max() < _FLOAT32_TARGET
-    ):
-        point = evaluate(objective, point.theta, point.raw.astype(np.float32))
+    if not precise:
+        point = objective.coarse(point)
     point, metric = _sampled_start(objective, point, rng)
-    gradient = objective.subgradient_at(point.raw, point.theta, point.shares)
+    gradient = objective.gradient(point)
     size: FloatArray = np.ones(1)
     if metric is None:
-        size = _diagonal_size(objective, point)
+        size = objective.diagonal_size(point)
     n_slow = 0
     for _ in range(max_iter):
         scaled = memory.solve(gradient.ravel() / size, metric)
@@ -140,22 +115,18 @@ def _take_steps(
                 break
             memory.clear()  # corners have spoilt the metric: start again without it
             continue
-        # With predictions in float32 the step can be in the precision of the rows.
-        coarse = np.result_type(point.raw.dtype, objective.design.dtype)
-        with np.errstate(over="ignore", invalid="ignore"):
-            raw_step = objective.raw_prediction(direction.astype(coarse, copy=False))
-            raw_step = raw_step.astype(point.raw.dtype, copy=False)
+        ray = objective.ray(point, direction)
         is_first = not len(memory) and metric is None
         moved = None
-        if np.isfinite(raw_step).all():  # where nothing curves, a metric may point to infinity
-            moved = _line_search(objective, point, direction, raw_step, slope, is_first=is_first)
+        if ray.is_finite:  # where nothing curves, a metric may point to infinity
+            moved = search_line(ray, slope, is_first=is_first)
         if moved is None:
             if not len(memory):
                 break
             memory.clear()
             continue
         decrease = point.value - moved.value
-        new = objective.subgradient_at(moved.raw, moved.theta, moved.shares, moved.slopes)
+        new = objective.gradient(moved)
         step, change = (moved.theta - point.theta).ravel(), (new - gradient).ravel()
         memory.add(step * size, change / size, rtol=1e-10)
         point, gradient = moved, new
@@ -164,56 +135,22 @@ def _take_steps(
         n_slow = n_slow + 1 if decrease < 0.3 * tol * point.value else 0
         if -slope < tol * point.value or n_slow >= 2:
             break
-    if point.raw.dtype != start.raw.dtype:
-        point = evaluate(objective, point.theta)
+    point = objective.fine(point)
     return point if point.value < start.value else start
 
 
-def _diagonal_size(objective: RankedRangeObjective, point: Point) -> FloatArray:
-    """Return the root of the diagonal of a rough Hessian: sizes of columns, and the ridge."""
-    bend = _mean_curvature(objective, point) if objective.loss.has_curvature else 0.25
-    repeats = objective.n_parameters // objective.design.n_parameters
-    squares = np.repeat(objective.design.sizes**2, repeats)
-    return np.sqrt(max(bend, 1e-3) * squares + objective.ridge_diagonal)
-
-
-def _mean_curvature(objective: RankedRangeObjective, point: Point) -> float:
-    """Return the mean diagonal of the second derivatives in the scores, some rows at a time.
-
-    Each row has as many of them as there are pairs of labels.
-    """
-    n_outputs = 1 if point.raw.ndim == 1 else point.raw.shape[1]
-    size, total = max(1, _MAX_CURVATURES // n_outputs**2), 0.0
-    for begin in range(0, len(point.raw), size):
-        rows = slice(begin, begin + size)
-        curvature = objective.loss.curvature(objective.y[rows], point.raw[rows])
-        if curvature.ndim > 1:
-            curvature = np.einsum("ijj->i", curvature) / n_outputs
-        total += float(point.shares[rows] @ curvature)
-    return total
-
-
-def _line_search(
-    objective: RankedRangeObjective,
-    point: Point,
-    direction: FloatArray,
-    raw_step: FloatArray,
-    slope: float,
-    *,
-    is_first: bool = False,
-) -> Point | None:
+def search_line(ray: Ray, slope: float, *, is_first: bool = False) -> Point | None:
     """Return a point of sufficient decrease, by quadratic interpolation: no pass over the rows."""
-    t = 1.0
+    t, start = 1.0, ray.start.value
     if is_first:  # no metric yet: a step that moves predictions by one at most
-        t = 1.0 / max(float(np.abs(raw_step).max()), 1e-12)
+        t = 1.0 / max(ray.largest_move, 1e-12)
     best = None
     for _ in range(30):
-        theta, raw = point.theta + t * direction, point.raw + raw_step.dtype.type(t) * raw_step
-        value, shares, slopes = objective.evaluate(raw, theta)
-        if value <= point.value + _ARMIJO * t * slope:
-            if best is not None and best.value <= value:
+        trial = ray.at(t)
+        if trial.value <= start + _ARMIJO * t * slope:
+            if best is not None and best.value <= trial.value:
                 return best
-            best = Point(theta, raw, value, shares, slopes)
+            best = trial
             if not is_first:
                 return best
             t *= 2  # as long as the objective falls
@@ -221,7 +158,7 @@ def _line_search(
         if best is not None:
             return best
         is_first = False
-        curve = value - point.value - t * slope
+        curve = trial.value - start - t * slope
         shrunk = -slope * t * t / (2 * curve) if np.isfinite(curve) and curve > 0 else 0.1 * t
         t = min(max(shrunk, 0.1 * t), 0.5 * t)
     return best
@@ -238,64 +175,35 @@ def _sampled_start(
     sample = objective
     if 2 * size < objective.n_samples:
         sample = subsample(objective, size, rng, precaution=0.0)
-    end = evaluate(sample, point.theta)
+    end = sample.at(point.theta)
     if sample is not objective and point.theta.any():
-        gradient = objective.subgradient_at(point.raw, point.theta, point.shares).ravel()
+        gradient = objective.gradient(point).ravel()
         metric = _newton_metric(sample, end)
         if gradient @ metric(gradient) < _NEAR_MINIMUM * point.value:  # a sample knows no better
             return point, metric
     for _ in range(8 if sample is not objective else 0):
-        gradient = sample.subgradient_at(end.raw, end.theta, end.shares)
+        gradient = sample.gradient(end)
         solve = _newton_metric(sample, end)
         direction = -solve(gradient.ravel()).reshape(sample.shape)
         slope = float(gradient.ravel() @ direction.ravel())
         if not slope < -1e-3 * end.value:
             break
-        raw_step = sample.raw_prediction(direction)
-        moved = _line_search(sample, end, direction, raw_step, slope)
+        moved = search_line(sample.ray(end, direction), slope)
         if moved is None:
             break
         end = moved
     metric = _newton_metric(sample, end)
     if sample is objective:
         return end, metric
-    raw = objective.raw_prediction(end.theta).astype(point.raw.dtype, copy=False)
-    moved = evaluate(objective, end.theta, raw)
+    moved = objective.near(point, end.theta)
     return (moved if moved.value < point.value else point), metric
 
 
 def _newton_metric(
     objective: RankedRangeObjective, point: Point
 ) -> Callable[[FloatArray], FloatArray]:
-    """Return the inverse of a Hessian that includes the cut at rank k.
-
-    The gradient jumps as rows pass that rank. On average this is a curvature: the density of
-    losses at the cut times the covariance of their gradients.
-    """
-    hessian = objective.curvature_at(point.raw)
-    losses = objective.losses(point.raw)
-    masses = objective.groups.masses
-    for group in objective.groups:
-        if group.k >= group.mass * (1 - 1e-9):
-            continue
-        rows = np.arange(objective.n_samples)[group.rows]
-        order = rows[np.argsort(-losses[rows])]
-        ranks = np.cumsum(masses[order])
-        cut = int(np.searchsorted(ranks, group.k))
-        reach = max(5 * objective.n_parameters, len(rows) // 40, 2)
-        near = order[max(cut - reach, 0) : cut + reach]
-        width = float(losses[near[0]] - losses[near[-1]])
-        width = max(width, 1e-3 * float(np.abs(losses[near]).mean()), 1e-12)
-        weight = np.zeros(objective.n_samples)
-        weight[near] = group.scale * masses[near] / width
-        slopes = objective.loss.gradient(objective.y, point.raw)
-        if slopes.ndim == 1:
-            block = weight * slopes**2
-            mean = objective.design.pull(weight * slopes).ravel()
-        else:
-            block = weight[:, None, None] * slopes[:, :, None] * slopes[:, None, :]
-            mean = objective.design.pull(weight[:, None] * slopes).ravel()
-        hessian += objective.design.gram(block) - np.outer(mean, mean) / weight.sum()
+    """Return the inverse of a Hessian that includes the cut at rank k."""
+    hessian = objective.hessian_with_cut(point)
     if objective.design.intercept and len(objective.shape) > 1:
         # A common shift of all outputs changes nothing. Give it a curvature of its own, or
         # rounding errors in its slope would move it anywhere.
@@ -432,7 +340,7 @@ def _search_weak_wolfe(
 
 def anneal(objective: RankedRangeObjective, point: Point, rng: np.random.Generator) -> Point:
     """Return a point reached through soft versions of the objective, in which outliers fade."""
-    scale = objective.typical_loss(point.raw, point.shares)
+    scale = objective.typical_loss(point)
     if scale <= 0:  # every row is fitted already
         return point
     memory = Memory()
@@ -440,13 +348,13 @@ def anneal(objective: RankedRangeObjective, point: Point, rng: np.random.Generat
         soft = annealed(objective, temperature * scale)
         end = descend(
             soft,
-            evaluate(soft, point.theta, point.raw),
+            soft.at(point.theta, point.raw),
             tol=2e-4,
             max_iter=_STEPS_PER_TEMPERATURE,
             rng=rng,
             memory=memory,
         )
-        point = evaluate(objective, end.theta, end.raw)
+        point = objective.at(end.theta, end.raw)
     return point
 
 
@@ -466,16 +374,28 @@ def newton_past_corners(
 ) -> Point:
     """Return a lower point of an objective with corners, by Newton steps of shrinking width."""
     best = point
-    scale = objective.loss.total(objective.y, point.raw, point.shares)
+    scale = objective.kept_loss(point)
     if scale <= 0:  # no row that counts has a loss
         return point
     for relative in _CORNER_WIDTHS:
         width = relative * scale
         smooth = objective.smoothed(width)
         for _ in range(_STEPS_PER_WIDTH):
-            majoriser = smooth.trimmed(point.raw)
-            theta, raw, decrement = _newton_step(majoriser, point.theta, point.raw, width)
-            point = evaluate(objective, theta, raw)
+            soft = blurred(smooth.trimmed(point.raw), width)
+            gradient, hessian = soft.newton_model(point)
+            step = -solve_symmetric(hessian)(gradient)
+            decrement = -float(gradient @ step)
+            if not decrement > 0:
+                break
+            ray, t = soft.ray(soft.at(point.theta, point.raw), step), 1.0
+            for _ in range(12):
+                moved = ray.at(t)
+                if moved.value <= ray.start.value - _ARMIJO * t * decrement:
+                    break
+                t /= 2.5
+            else:
+                break
+            point = objective.at(moved.theta, moved.raw)
             if point.value < best.value:
                 best = point
             if decrement < 0.03 * relative * scale:
@@ -483,40 +403,3 @@ def newton_past_corners(
         if record is not None:
             record(best)
     return best
-
-
-def _newton_step(
-    objective: RankedRangeObjective, theta: FloatArray, raw: FloatArray, width: float
-) -> tuple[FloatArray, FloatArray, float]:
-    """Return where a damped Newton step of the blurred majoriser ends, and what it promised."""
-    soft = blurred(objective, width)
-    losses, slopes = objective.loss.value_and_gradient(objective.y, raw)
-    cut = soft.cut(losses)
-    gradient = objective.design.pull(cut.shares * slopes) + objective.ridge_gradient(theta)
-    bend = cut.shares * objective.loss.curvature(objective.y, raw)
-    bend += cut.moving * slopes**2 / (2 * width)
-    rows = np.flatnonzero(bend)
-    hessian = objective.design.take(rows).gram(bend[rows])
-    hessian[np.diag_indices_from(hessian)] += objective.ridge_diagonal
-    for group in objective.groups:
-        moving = float(cut.moving[group.rows].sum())
-        if moving > 0:
-            weighted = np.zeros_like(slopes)
-            weighted[group.rows] = cut.moving[group.rows] * slopes[group.rows]
-            near = np.flatnonzero(weighted)
-            mean = objective.design.take(near).pull(weighted[near])
-            hessian -= np.outer(mean, mean) / (2 * width * moving)
-    step = -solve_symmetric(hessian)(gradient)
-    slope = float(gradient @ step)
-    if not slope < 0:
-        return theta, raw, 0.0
-    raw_step = objective.raw_prediction(step)
-    start = cut.value + objective.ridge(theta)
-    t = 1.0
-    for _ in range(12):
-        new_theta, new_raw = theta + t * step, raw + t * raw_step
-        value = soft.cut(objective.loss.value(objective.y, new_raw)).value
-        if value + objective.ridge(new_theta) <= start + _ARMIJO * t * slope:
-            return new_theta, new_raw, -slope
-        t /= 2.5
-    return theta, raw, 0.0

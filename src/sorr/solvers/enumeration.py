@@ -8,10 +8,8 @@ from math import comb, prod
 import numpy as np
 
 from sorr._typing import BoolArray
-from sorr.objectives import RankedRangeObjective
-from sorr.solvers.certificate import lower_bound
+from sorr.objectives import Point, RankedRangeObjective
 from sorr.solvers.convex import Certified, minimise_top_sum
-from sorr.solvers.descent import Point, evaluate
 from sorr.solvers.solution import (
     Solution,
     Status,
@@ -79,7 +77,7 @@ def exhaustive(objective: RankedRangeObjective, *, tol: float = 1e-6) -> Solutio
         ):
             continue
         convex = _without(objective, rows)
-        start = evaluate(convex, np.zeros(objective.shape))
+        start = convex.at(np.zeros(objective.shape))
         certified = minimise_top_sum(convex, start, tol=tol / 2)
         floor = min(floor, certified.bound)
         proofs.append(_proof(convex, certified))
@@ -87,12 +85,12 @@ def exhaustive(objective: RankedRangeObjective, *, tol: float = 1e-6) -> Solutio
             best = certified.point
         trace.add(number, "exhaustive", best.value)
     assert best is not None
-    value = objective.value_at(best.raw, best.theta)
-    floor = min(floor, value * (1 - tol / 2) if len(proofs) < ways else np.inf)
-    gap = max(value - floor, 0.0) / value if value > 0 else 0.0
+    end = objective.at(best.theta, best.raw)
+    floor = min(floor, end.value * (1 - tol / 2) if len(proofs) < ways else np.inf)
+    gap = max(end.value - floor, 0.0) / end.value if end.value > 0 else 0.0
     solution = Solution.at(
         objective,
-        Point(best.theta, best.raw, value, objective.shares(best.raw)),
+        end,
         status=Status.OPTIMAL if gap <= tol else Status.UNCERTIFIED,
         trace=trace,
         gap=gap,
@@ -106,7 +104,7 @@ def _proof(convex: RankedRangeObjective, certified: Certified) -> tuple[BoolArra
     weights = certified.weights
     assert weights is not None
     weights = np.where(weights > _SUPPORT * weights.max(), weights, 0.0)
-    return np.asarray(weights.any(axis=1)), lower_bound(convex, certified.point.raw, weights)
+    return np.asarray(weights.any(axis=1)), convex.lower_bound(certified.point, weights)
 
 
 def _without(objective: RankedRangeObjective, rows: list[int]) -> RankedRangeObjective:

@@ -16,8 +16,7 @@ import numpy.typing as npt
 from scipy import optimize
 
 from sorr._typing import FloatArray
-from sorr.objectives import Groups, RankedRangeObjective
-from sorr.solvers.descent import Point
+from sorr.objectives import Groups, Point, RankedRangeObjective
 from sorr.solvers.interior import solve_symmetric
 
 _LARGEST_TARGET = 1e150  # beyond it, a target marks something missing: its square is hardly finite
@@ -156,7 +155,7 @@ class Solution:
     ) -> Self:
         """Return the solution at a point; the status of a constant model says so."""
         is_done = status not in (Status.UNCERTIFIED, Status.ITERATION_LIMIT)
-        if is_done and is_constant(objective, point.raw, point.value):
+        if is_done and is_constant(objective, point):
             status = Status.CONSTANT_MODEL
         return cls(
             theta=point.theta,
@@ -167,7 +166,7 @@ class Solution:
             passes=trace.passes,
             trace=tuple(trace.steps),
             minima=(describe(objective, point),) if minima is None else minima,
-            row_weights=point.shares,
+            row_weights=objective.row_weights(point),
             groups=objective.groups,
             n_features=objective.design.n_features,
         )
@@ -187,17 +186,7 @@ class Solution:
 
 def describe(objective: RankedRangeObjective, point: Point) -> Minimum:
     """Return a minimum with the mass that is dropped there in each class or group."""
-    dropped = objective.dropped(point.raw)
-    lost: dict[Hashable, float] = {}
-    for group in objective.groups:
-        share = dropped[group.rows]
-        if objective.classes is None:
-            lost[group.label] = float(share.sum())
-            continue
-        names, index = objective.classes
-        masses = np.bincount(index[group.rows], share, len(names))
-        for name, mass in zip(names.tolist(), masses.tolist(), strict=True):
-            lost[name] = lost.get(name, 0.0) + mass
+    lost = objective.dropped_by_class(point)
     rounded = {label: round(mass, 9) for label, mass in lost.items()}
     return Minimum(point.theta, point.value, rounded)
 
@@ -286,19 +275,19 @@ def refuse_lost_class(objective: RankedRangeObjective) -> None:
     )
 
 
-def is_constant(objective: RankedRangeObjective, raw: FloatArray, value: float) -> bool:
+def is_constant(objective: RankedRangeObjective, point: Point) -> bool:
     """Tell whether a model of classes is no better than one that predicts the same for every row.
 
     A strong ridge makes coefficients small too, but these still lower the objective.
     """
-    if objective.class_of_row is None or float(np.ptp(raw, axis=0).max()) > _CONSTANT_SPREAD:
+    if objective.class_of_row is None or objective.spread(point) > _CONSTANT_SPREAD:
         return False
     if len(objective.shape) == 1:
         constant = objective.value(constant_model(objective))
     else:  # near enough to the best constant model
-        alike = np.broadcast_to(raw.mean(axis=0), raw.shape)
+        alike = np.broadcast_to(point.raw.mean(axis=0), point.raw.shape)
         constant = objective.value_at(alike, np.zeros(objective.shape))
-    return value >= constant * (1 - 1e-8)
+    return point.value >= constant * (1 - 1e-8)
 
 
 def constant_model(objective: RankedRangeObjective) -> FloatArray:

@@ -9,9 +9,9 @@ import numpy as np
 
 from sorr._checks import as_count, as_generator
 from sorr._typing import FloatArray, IntArray
-from sorr.objectives import RankedRangeObjective, subsample
+from sorr.objectives import Point, RankedRangeObjective, subsample
 from sorr.solvers.batch import Batch, Stage
-from sorr.solvers.descent import Point, anneal, descend, evaluate
+from sorr.solvers.descent import anneal, descend
 from sorr.solvers.solution import Progress, Step, clip_targets
 
 _MAX_PARAMETERS = 64  # up to which Newton steps of many candidates are cheap
@@ -118,7 +118,7 @@ def start_points(
         starts = _newton_starts(sample, effort, keep, rng)
     else:
         starts = _gradient_starts(sample, rng)[:keep]
-    return sorted((evaluate(objective, theta) for theta in starts), key=lambda point: point.value)
+    return sorted((objective.at(theta) for theta in starts), key=lambda point: point.value)
 
 
 def is_small(objective: RankedRangeObjective) -> bool:
@@ -223,9 +223,9 @@ def _newton_starts(
 
 def _gradient_starts(sample: RankedRangeObjective, rng: np.random.Generator) -> list[FloatArray]:
     """Return starting points by gradients only: for several outputs or many parameters."""
-    points = [descend(sample, evaluate(sample, average_start(sample, rng)), rng=rng)]
+    points = [descend(sample, sample.at(average_start(sample, rng)), rng=rng)]
     if not sample.is_convex:
-        zero = evaluate(sample, np.zeros(sample.shape))
+        zero = sample.at(np.zeros(sample.shape))
         points.append(descend(sample, anneal(sample, zero, rng), rng=rng))
     return [point.theta for point in sorted(points, key=lambda point: point.value)]
 
@@ -238,10 +238,10 @@ def average_start(
     If that is another loss, it has another scale: the best of a few multiples is taken.
     """
     relaxed = objective.relaxed()
-    start = evaluate(relaxed, np.zeros(objective.shape))
+    start = relaxed.at(np.zeros(objective.shape))
     theta = descend(relaxed, start, rng=rng, max_iter=max_iter).theta
     if objective.loss.convex:
         return theta
-    raw = objective.raw_prediction(theta)
-    values = [objective.value_at(scale * raw, scale * theta) for scale in _SCALES]
+    ray = objective.ray(objective.at(np.zeros(objective.shape)), theta)
+    values = [ray.at(scale).value for scale in _SCALES]
     return theta * _SCALES[int(np.argmin(values))]

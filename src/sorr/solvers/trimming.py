@@ -18,14 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sorr._checks import as_count, as_generator, check_limits
-from sorr.objectives import RankedRangeObjective
+from sorr.objectives import Point, RankedRangeObjective
 from sorr.solvers.convex import minimise_top_sum, polish, refuse_unknown_pieces
 from sorr.solvers.descent import (
-    Point,
     anneal,
     can_pass_corners,
     descend,
-    evaluate,
     newton_past_corners,
 )
 from sorr.solvers.solution import (
@@ -106,7 +104,7 @@ def trim(
     Examples
     --------
     >>> import numpy as np
-    >>> from sorr.objectives import RankedRangeObjective
+    >>> from sorr.objectives import Point, RankedRangeObjective
     >>> x = np.arange(10.0)
     >>> y = 2 * x + 1
     >>> y[3] = 100.0
@@ -173,24 +171,25 @@ class _Search:
     ) -> list[tuple[Point, bool]]:
         """Return starting points, and whether they need annealing."""
         objective = self.objective
-        first = evaluate(objective, as_start(objective, start))
+        first = objective.at(as_start(objective, start))
         if start is not None or objective.is_convex or n_starts == 1:
             return [(first, False)]
         if not objective.loss.convex:
-            relative = evaluate(objective, average_start(objective, self.rng, _SHORT_FIT_STEPS))
+            relative = objective.at(average_start(objective, self.rng, _SHORT_FIT_STEPS))
             return [(relative, not objective.groups.is_full)]
         if not is_small(objective):
             if objective.n_samples > _MAX_PATIENT_ROWS:
                 return [(first, True)]
-            average = evaluate(objective, average_start(objective, self.rng))
+            average = objective.at(average_start(objective, self.rng))
             return [(first, True), (first, False), (average, False)]
         number = None if n_starts == "auto" else n_starts
         points = start_points(objective, number, _MAX_POLISHED, None, self.rng)
         if (
             objective.n_samples > _MAX_PATIENT_ROWS
         ):  # on a sample, one minimum can look like several
-            values, raws = [p.value for p in points], [p.raw for p in points]
-            kept = distinct(values, raws, rtol=np.inf, distance=_SAME_START)
+            values = [point.value for point in points]
+            sketches = [objective.sketch(point) for point in points]
+            kept = distinct(values, sketches, rtol=np.inf, distance=_SAME_START)
             points = [points[i] for i in kept if values[i] <= _MAX_START_RATIO * min(values)]
         return [(point, False) for point in points]
 
@@ -214,7 +213,7 @@ class _Search:
         tol = _FAST_TOL_BEFORE_TRIMMING if self.certify else _FAST_TOL
         point = descend(rough, point, tol=tol, rng=self.rng, record=record)
         if rough is not objective:
-            point = evaluate(objective, point.theta)
+            point = objective.at(point.theta)
         if can_pass_corners(objective):
             point = newton_past_corners(objective, point, record)
         elif (
@@ -230,11 +229,9 @@ class _Search:
         inner, gap, is_fixed = 1e-3, np.inf, False
         is_patient = self.objective.n_samples <= _MAX_PATIENT_ROWS
         for _ in range(self.max_iter):
-            majoriser = self.objective.trimmed(point.raw)
-            # The majoriser touches the objective at the point: only the shares differ.
-            touching = point._replace(shares=majoriser.shares(point.raw))
+            majoriser, touching = self.objective.majorise(point)
             certified = minimise_top_sum(majoriser, touching, tol=inner)
-            moved = evaluate(self.objective, certified.point.theta, certified.point.raw)
+            moved = self.objective.at(certified.point.theta, certified.point.raw)
             if moved.value > point.value:  # only by rounding
                 moved = point
             scale = max(moved.value, _TINY)
@@ -243,9 +240,8 @@ class _Search:
             is_settled = is_fixed or (decrease < self.tol and not is_patient)
             if is_settled and (gap <= self.tol or inner <= self.tol):
                 if is_patient and is_fixed:
-                    touching = moved._replace(shares=majoriser.shares(moved.raw))
-                    end = polish(majoriser, touching)
-                    moved = evaluate(self.objective, end.theta, end.raw)
+                    end = polish(majoriser, majoriser.at(moved.theta, moved.raw))
+                    moved = self.objective.at(end.theta, end.raw)
                 self.trace.add(number, "trim", moved.value)
                 return _LocalMinimum(moved, gap, is_fixed)
             point = self.extrapolate(point, moved)
@@ -255,10 +251,10 @@ class _Search:
 
     def extrapolate(self, point: Point, moved: Point) -> Point:
         """Return a lower point further along the step: the majoriser steps are too short."""
-        step, raw_step = moved.theta - point.theta, moved.raw - point.raw
+        ray = self.objective.between(point, moved)
         best, t = moved, 1.5
         for _ in range(6):
-            further = evaluate(self.objective, point.theta + t * step, point.raw + t * raw_step)
+            further = ray.at(t)
             if not further.value < best.value:
                 break
             best, t = further, 1.5 * t
@@ -277,10 +273,11 @@ class _Search:
         else:
             status = Status.OPTIMAL if objective.is_convex else Status.CERTIFIED
         points = [minimum.point for minimum in self.minima]
-        kept = distinct([point.value for point in points], [point.raw for point in points])
+        sketches = [objective.sketch(point) for point in points]
+        kept = distinct([point.value for point in points], sketches)
         return Solution.at(
             objective,
-            evaluate(objective, lowest.point.theta),  # raw predictions that were moved lose digits
+            objective.at(lowest.point.theta),  # raw predictions that were moved lose digits
             status=status,
             trace=self.trace,
             gap=lowest.gap,

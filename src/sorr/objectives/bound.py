@@ -14,12 +14,16 @@ to satisfy these conditions. So the bound holds up to rounding for any weights.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from sorr._typing import FloatArray
-from sorr.objectives import RankedRangeObjective
+
+if TYPE_CHECKING:
+    from sorr.objectives.objective import RankedRangeObjective
 
 _ROUNDS = 3  # corrections that turn weights into a circulation
 

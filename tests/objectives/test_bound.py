@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from sorr.objectives import RankedRangeObjective
-from sorr.solvers import lower_bound, topsum
+from sorr.objectives import RankedRangeObjective, lower_bound
+from sorr.solvers import topsum
 from tests.solvers.problems import classes, three_classes
 
 
