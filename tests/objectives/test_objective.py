@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from sorr.losses import Huber, SmoothHinge
 from sorr.objectives import Groups, RankedRangeObjective, subsample
+from sorr.objectives.kernels import Gathered, pick
 from sorr.ranked import Mass
 from tests.objectives.problems import CONVEX, SEVERAL_OUTPUTS, generic, plain_value, tied
 from tests.ranked.referees import weights_by_tie_breaks
@@ -388,7 +389,9 @@ def test_rows_can_be_taken_and_ranked_otherwise():
     problem = generic("softmax", m=5)
     objective = problem.objective()
     rows = np.arange(10, 30)
-    part = objective.take(rows, Groups.of(20, 2, 15))
+    taken = pick(objective.part)
+    few = Gathered(*(each[rows] for each in taken))
+    part = objective.with_rows(few, Groups.of(20, 2, 15))
     expected = RankedRangeObjective(problem.X[rows], problem.y[rows], "softmax", m=2, k=15)
     assert_allclose(part.value(problem.start), expected.value(problem.start))
     other = objective.with_groups(Groups.of(60, 0, 7))

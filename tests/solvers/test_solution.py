@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sorr.objectives import RankedRangeObjective, lower_bound
+from sorr.objectives import RankedRangeObjective
 from sorr.solvers import constant_model, exhaustive, topsum, trim
 from sorr.solvers.solution import constant_weights, is_constant, refuse_lost_class
 from tests.solvers.problems import classes
@@ -15,7 +15,7 @@ def test_weights_prove_the_constant_model_where_it_is_the_minimum(loss, value):
     theta = constant_model(objective)
     assert objective.value(theta) == pytest.approx(value)
     weights = constant_weights(objective, theta)
-    bound = lower_bound(objective, objective.raw_prediction(theta), weights[:, None])
+    bound = objective.lower_bound(objective.at(theta), weights)
     assert bound == pytest.approx(value, rel=1e-9)
     assert topsum(objective).objective == pytest.approx(value, rel=1e-6)
 

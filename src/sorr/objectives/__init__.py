@@ -4,20 +4,30 @@ An objective gives its value, a subgradient, a curvature, the two convex functio
 difference it is, and its trimming majoriser. Solvers see this, and no loss by name.
 """
 
+from sorr.objectives.band import Band
 from sorr.objectives.bound import lower_bound
 from sorr.objectives.design import Design
 from sorr.objectives.groups import Group, Groups
-from sorr.objectives.objective import Point, RankedRangeObjective, Ray, subsample
+from sorr.objectives.kernels import ConstantWeights
+from sorr.objectives.objective import Point, RankedRangeObjective, Ray
+from sorr.objectives.partitions import Objective, PartitionedObjective, PartRay, arrange
+from sorr.objectives.sampling import subsample
 from sorr.objectives.soft import annealed, blurred
 
 __all__ = [
+    "Band",
+    "ConstantWeights",
     "Design",
     "Group",
     "Groups",
+    "Objective",
+    "PartRay",
+    "PartitionedObjective",
     "Point",
     "RankedRangeObjective",
     "Ray",
     "annealed",
+    "arrange",
     "blurred",
     "lower_bound",
     "subsample",

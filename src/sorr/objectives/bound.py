@@ -63,14 +63,19 @@ def lower_bound(objective: RankedRangeObjective, raw: FloatArray, weights: Float
         return 0.0
     height = float(heights.sum())
     pulled = design.pull(residual)[: design.n_features].ravel()
+    return finish_bound(height, pulled, objective.C)
+
+
+def finish_bound(height: float, pulled: FloatArray, C: float) -> float:
+    """Return the best bound from the sum of tangents at zero and their gradient."""
     square = float(pulled @ pulled) / 2
     if square == 0:
         return max(height, 0.0)
     # All weights may shrink together; without a ridge only a zero square gives a bound.
-    shrink = min(1.0, height / (2 * objective.C * square)) if np.isfinite(objective.C) else 0.0
+    shrink = min(1.0, height / (2 * C * square)) if np.isfinite(C) else 0.0
     if shrink <= 0:
         return 0.0
-    return max(shrink * height - shrink**2 * objective.C * square, 0.0)
+    return max(shrink * height - shrink**2 * C * square, 0.0)
 
 
 def _admissible(objective: RankedRangeObjective, weights: FloatArray) -> FloatArray:

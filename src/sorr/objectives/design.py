@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -175,14 +175,15 @@ class Design:
         """The root mean square of each column, or one where it is zero; one for the intercept."""
         X, mass = self.X, self._mass
         if mass is None:
-            sizes = np.sqrt(self._column_squares() / self.n_samples)
+            sizes = np.sqrt(self.column_squares() / self.n_samples)
         else:
             is_sparse = self.is_sparse
             squares = X.multiply(X).T @ mass if is_sparse else np.einsum("i,ij,ij->j", mass, X, X)
             sizes = np.sqrt(squares / mass.sum())
         return np.append(np.where(sizes > 0, sizes, 1.0), np.ones(int(self.intercept)))
 
-    def _column_squares(self) -> npt.NDArray[np.float64]:
+    def column_squares(self) -> npt.NDArray[np.float64]:
+        """Return the sum of the squares of each column."""
         squares = np.zeros(self.n_features)
         for rows in self._blocks():
             if self.is_sparse:
@@ -204,6 +205,10 @@ class Design:
         """Return the design with its features in another precision."""
         return self._like(self.X.astype(dtype, copy=False))
 
+    def of(self, X: Any) -> Self:
+        """Return the design of other rows."""
+        return self._like(X)
+
     def _like(self, X: Any, mass: Weight | None = None) -> Self:
         return type(self)(X, intercept=self.intercept, meter=self._meter, mass=mass)
 
@@ -215,3 +220,28 @@ class Design:
         stored = self.X.nnz if self.is_sparse else self.X.size
         step = max(1, _BLOCK * self.n_samples // max(1, stored))
         return [slice(start, start + step) for start in range(0, self.n_samples, step)]
+
+
+def as_features(X: Any) -> Any:
+    """Return the features as a matrix of floats, dense or CSR, or raise an error."""
+    if sparse.issparse(X):
+        X = sparse.csr_array(cast("Any", X))
+        stored = X.data
+    else:
+        X = stored = np.asarray(X)
+    if X.ndim != 2 or X.shape[0] == 0:
+        raise ValueError(
+            f"X has shape {X.shape}; needed a matrix with one row for each sample: "
+            "X.reshape(-1, 1) makes one of a single feature"
+        )
+    if stored.dtype.kind not in "fiub":
+        raise ValueError(f"X has dtype {X.dtype}; needed numbers: encode categories first")
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_finite = np.isfinite(stored.sum())  # a sum needs no memory, but it may overflow
+    if not (is_finite or np.isfinite(stored).all()):
+        raise ValueError(
+            "X holds NaN or infinity; needed finite numbers: impute or drop those rows"
+        )
+    return X if sparse.issparse(X) else np.ascontiguousarray(X)

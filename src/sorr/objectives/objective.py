@@ -11,25 +11,32 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from sorr._checks import as_inverse_ridge, as_masses, check_flag
 from sorr._typing import FloatArray, IntArray
 from sorr.losses import Loss, get_loss, weighted_sum
+from sorr.objectives import kernels
+from sorr.objectives.band import Band, Weigh, make_band
 from sorr.objectives.bound import lower_bound
-from sorr.objectives.design import Design
+from sorr.objectives.design import Design, as_features
 from sorr.objectives.groups import Group, Groups, Rank
+from sorr.objectives.kernels import ConstantSums, ConstantWeights, Part
+from sorr.objectives.sampling import constant_rows, merge_copies, subsample
 
+_LEAST_CURVATURE = 0.2  # share of the curvature of the kept rows that a cut at rank m leaves
 _OUTLIER_LOSS_RATIO = 100.0  # times the loss of the kept rows: outliers make up a mean above this
-_MIN_CLASS_ROWS = 10  # rows of each class in a sample, if the class has as many
+_METRIC_ROWS = 2000  # rows of a sample for a Hessian, or for each parameter:
+_METRIC_ROWS_PER_PARAMETER = 50
 _FLOAT32_ROWS = 5000  # rows from which predictions are in float32: exponentials take a fifth
-_FLOAT32_TARGET = 1e15  # largest target for float32: its square fits, with some room
+FLOAT32_TARGET = 1e15  # largest target for float32: its square fits, with some room
+_FLOAT32_COPY = (500_000, 10_000_000)  # entries of X between which a copy in float32 pays
 _MAX_CURVATURES = 2**20  # second derivatives that are held at a time
 
 
@@ -151,7 +158,7 @@ class RankedRangeObjective:
         check_flag("fit_intercept", fit_intercept)
         if not (n_outputs is None or isinstance(n_outputs, int | np.integer)):
             raise TypeError(f"n_outputs={n_outputs!r} is not an int; needed a number of outputs")
-        design = Design(_as_features(X), intercept=bool(fit_intercept))
+        design = Design(as_features(X), intercept=bool(fit_intercept))
         C = as_inverse_ridge(C)
         target = np.asarray(loss.check_target(y, n_outputs), order="F")  # as raw predictions
         n = design.n_samples
@@ -168,6 +175,11 @@ class RankedRangeObjective:
         for name, part in parts.items():
             object.__setattr__(self, name, part)  # the class is frozen from here on
 
+    @property
+    def is_rounded(self) -> bool:
+        """Whether a Hessian comes with each point, because only a few rows curve."""
+        return False
+
     def replace(self, **parts: Any) -> RankedRangeObjective:
         """Return the objective with some of its attributes replaced; they are not checked."""
         return DerivedObjective(**{**self.parts(), **parts})
@@ -181,6 +193,27 @@ class RankedRangeObjective:
     def n_samples(self) -> int:
         """The number of rows."""
         return self.design.n_samples
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows have masses of their own."""
+        return self.groups.weight is not None
+
+    @property
+    def has_intercept(self) -> bool:
+        """Whether the parameters have an intercept."""
+        return self.design.intercept
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns of X."""
+        return self.design.n_features
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows that have a mass."""
+        weight = self.groups.weight
+        return self.n_samples if weight is None else int(np.count_nonzero(weight))
 
     @property
     def n_parameters(self) -> int:
@@ -350,43 +383,76 @@ class RankedRangeObjective:
         """Return the second derivative for fixed shares, as a matrix over flat parameters."""
         return self.curvature_at(point.raw, point.shares)
 
-    def hessian_with_cut(self, point: Point) -> FloatArray:
-        """Return a second derivative that includes the cut at rank k.
+    def curvature_above(self, point: Point, cuts: FloatArray) -> FloatArray:
+        """Return the second derivative of the rows that are not dropped, above a cut in each group.
 
-        The gradient jumps as rows pass that rank. On average this is a curvature: the density of
-        losses at the cut times the covariance of their gradients.
+        Their order is above the number of their group.
         """
-        hessian = self.curvature_at(point.raw)
-        losses = self.losses(point.raw)
-        masses = self.groups.masses
+        order = self.loss.order(self.y, point.raw)
+        full = np.zeros(self.n_samples)
+        for group, cut in zip(self.groups, cuts, strict=True):
+            is_above = (order[group.rows] > cut) & (point.shares[group.rows] > 0)
+            full[group.rows] = group.scale * self.groups.masses[group.rows] * is_above
+        return self.curvature_at(point.raw, full)
+
+    def hessian_with_cuts(self, point: Point, known: FloatArray | None = None) -> FloatArray:
+        """Return a second derivative that includes the cuts at both ends of the range.
+
+        The gradient jumps as rows pass a cut. On average this is a curvature: the density of
+        losses at the cut times the covariance of their gradients. At rank k it adds to the
+        curvature of the rows that count. At rank m it takes away from it, but so that a share of
+        it stays and the matrix is positive definite. What the rows add may be `known`.
+        """
+        gain: Any = 0.0
+        hessian = (
+            self.curvature_at(point.raw) if known is None else known + np.diag(self.ridge_diagonal)
+        )
+        losses, slopes = self.losses(point.raw), self.loss.gradient(self.y, point.raw)
         for group in self.groups:
-            if group.k >= group.mass * (1 - 1e-9):
+            if group.k < group.mass * (1 - 1e-9):
+                hessian += self._cut_curvature(group, group.k, losses, slopes)
+            if group.m > 0:
+                gain = gain + self._cut_curvature(group, group.m, losses, slopes)
+        if isinstance(gain, float):
+            return hessian
+        for part in (1.0, 0.5):
+            try:
+                np.linalg.cholesky((1 - _LEAST_CURVATURE) * hessian - part * gain)
+            except np.linalg.LinAlgError:
                 continue
-            rows = np.arange(self.n_samples)[group.rows]
-            order = rows[np.argsort(-losses[rows])]
-            ranks = np.cumsum(masses[order])
-            cut = int(np.searchsorted(ranks, group.k))
-            reach = max(5 * self.n_parameters, len(rows) // 40, 2)
-            near = order[max(cut - reach, 0) : cut + reach]
-            width = float(losses[near[0]] - losses[near[-1]])
-            width = max(width, 1e-3 * float(np.abs(losses[near]).mean()), 1e-12)
-            weight = np.zeros(self.n_samples)
-            weight[near] = group.scale * masses[near] / width
-            slopes = self.loss.gradient(self.y, point.raw)
-            if slopes.ndim == 1:
-                block = weight * slopes**2
-                mean = self.design.pull(weight * slopes).ravel()
-            else:
-                block = weight[:, None, None] * slopes[:, :, None] * slopes[:, None, :]
-                mean = self.design.pull(weight[:, None] * slopes).ravel()
-            hessian += self.design.gram(block) - np.outer(mean, mean) / weight.sum()
+            return np.asarray(hessian - part * gain)
         return hessian
 
-    def diagonal_size(self, point: Point) -> FloatArray:
-        """Return the root of the diagonal of a rough Hessian: sizes of columns, and the ridge."""
+    def _cut_curvature(
+        self, group: Group, rank: float, losses: FloatArray, slopes: FloatArray
+    ) -> FloatArray:
+        """Return the density of the losses of a group at a rank, times their covariance there."""
+        masses = self.groups.masses
+        rows = np.arange(self.n_samples)[group.rows]
+        order = rows[np.argsort(-losses[rows])]
+        cut = int(np.searchsorted(np.cumsum(masses[order]), rank))
+        reach = max(5 * self.n_parameters, len(rows) // 40, 2)
+        near = order[max(cut - reach, 0) : cut + reach]
+        width = float(losses[near[0]] - losses[near[-1]])
+        width = max(width, 1e-3 * float(np.abs(losses[near]).mean()), 1e-12)
+        weight, slope = group.scale * masses[near] / width, slopes[near]
+        design = self.design.take(near)
+        if slope.ndim == 1:
+            block, mean = weight * slope**2, design.pull(weight * slope)
+        else:
+            block = weight[:, None, None] * slope[:, :, None] * slope[:, None, :]
+            mean = design.pull(weight[:, None] * slope).ravel()
+        return np.asarray(design.gram(block) - np.outer(mean, mean) / weight.sum())
+
+    def diagonal_size(self, point: Point, squares: FloatArray | None = None) -> FloatArray:
+        """Return the root of the diagonal of a rough Hessian: mean squares of columns, the ridge.
+
+        The mean squares of the columns may be given.
+        """
         bend = self._mean_curvature(point) if self.loss.has_curvature else 0.25
         repeats = self.n_parameters // self.design.n_parameters
-        squares = np.repeat(self.design.sizes**2, repeats)
+        squares = self.design.sizes**2 if squares is None else squares
+        squares = np.repeat(np.where(squares > 0, squares, 1.0), repeats)
         return np.sqrt(max(bend, 1e-3) * squares + self.ridge_diagonal)
 
     def _mean_curvature(self, point: Point) -> float:
@@ -406,7 +472,7 @@ class RankedRangeObjective:
 
     def coarse(self, point: Point) -> Point:
         """Return the point with its raw predictions in float32, if there are many rows."""
-        if self.n_samples < _FLOAT32_ROWS or np.abs(self.y).max() >= _FLOAT32_TARGET:
+        if self.n_samples < _FLOAT32_ROWS or np.abs(self.y).max() >= FLOAT32_TARGET:
             return point
         return self.at(point.theta, point.raw.astype(np.float32))
 
@@ -419,6 +485,12 @@ class RankedRangeObjective:
         mean = float(self.losses(point.raw).mean())
         kept = self.kept_loss(point._replace(shares=np.maximum(point.shares, 0.0)))
         return min(mean, _OUTLIER_LOSS_RATIO * kept) if kept > 0 else mean
+
+    def is_higher(self, point: Point, other: Point) -> bool:
+        """Tell whether a point is above another one by more than the chance of a sample."""
+        apart = point.shares * self.losses(point.raw) - other.shares * self.losses(other.raw)
+        error = float(apart.std()) * math.sqrt(self.n_samples)
+        return point.value - other.value > 2 * error
 
     def kept_loss(self, point: Point) -> float:
         """Return the objective at a point without its ridge."""
@@ -436,9 +508,88 @@ class RankedRangeObjective:
         """Return the shares of all rows as an array."""
         return np.asarray(point.shares)
 
-    def lower_bound(self, point: Point, weights: Any) -> float:
+    @cached_property
+    def part(self) -> Part:
+        """All rows as one partition."""
+        groups, group, mass = self.groups, None, self.groups.weight
+        if len(groups) > 1 or not isinstance(groups.groups[0].rows, slice):
+            group = np.full(self.n_samples, len(groups), dtype=np.intp)
+            for g, each in enumerate(groups):
+                group[each.rows] = g
+            if (outside := group == len(groups)).any():
+                group[outside] = 0
+                mass = np.where(outside, 0.0, groups.masses)
+        return Part(
+            self.design.X, self.y, group, mass, self.design.intercept, classes=self.class_of_row
+        )
+
+    def count_strata(self) -> dict[tuple[int, Any], kernels.Stratum]:
+        """Return the number and the mass of the rows of each group and class."""
+        return kernels.count(self.part)[0]
+
+    def pick(self, drawn: Mapping[tuple[int, Any], IntArray]) -> kernels.Gathered:
+        """Return rows by their numbers among those of their group and class."""
+        return kernels.pick(self.part, [drawn])
+
+    @property
+    def passes(self) -> float:
+        """How often the rows were read."""
+        return self.design.passes
+
+    def metric_sample(self, rng: np.random.Generator) -> RankedRangeObjective:
+        """Return the objective of rows that are enough for a Hessian: some of many, or all."""
+        size = max(_METRIC_ROWS, _METRIC_ROWS_PER_PARAMETER * self.n_parameters)
+        return subsample(self, size, rng, precaution=0.0) if 2 * size < self.n_samples else self
+
+    def in_memory(self) -> RankedRangeObjective:
+        """Return the objective with all rows in memory."""
+        return self
+
+    def merge_copies(self) -> RankedRangeObjective:
+        """Return the objective with equal rows merged into one row of their mass."""
+        return merge_copies(self, [kernels.merge_copies(self.part)])
+
+    def rough(self) -> RankedRangeObjective:
+        """Return an objective that is good enough to start on: of rows in float32."""
+        low, high = _FLOAT32_COPY
+        if self.design.is_sparse or not low <= self.n_samples * self.n_features <= high:
+            return self
+        return self.replace(design=self.design.astype(np.float32))
+
+    def renewed(self, point: Point) -> Point:
+        """Return a point with fresh raw predictions: those that were moved lose digits."""
+        return self.at(point.theta)
+
+    def constant_rows(self) -> RankedRangeObjective:
+        """Return the objective of models without coefficients: one row for each group and class."""
+        return constant_rows(self, self.groups, self.count_strata())
+
+    def constant_sums(self, theta: FloatArray, weights: ConstantWeights) -> ConstantSums:
+        """Return the sums of weights at a constant model over all rows."""
+        return kernels.constant_sums(self.part, self._question(theta), weights)
+
+    def _question(self, theta: FloatArray) -> kernels.Question:
+        scale = np.array([group.scale for group in self.groups])
+        return kernels.Question(theta, self.loss, scale)
+
+    def share_weights(self, point: Point) -> FloatArray:
+        """Return the shares of the rows as weights of the pieces of their losses."""
+        return self.shares(point.raw)[:, None]
+
+    def lower_bound(self, point: Point, weights: Any, enough: float = np.inf) -> float:
         """Return a lower bound of a convex objective, from any weights of its rows at a point."""
+        del enough  # more of it costs nothing
+        if isinstance(weights, ConstantWeights):
+            part, ask = self.part, self._question(point.theta)
+            found = [weights.of_block(part, ask, b) for b in kernels.blocks(part, point.theta)]
+            weights = np.concatenate(found)
+        elif callable(weights):
+            weights = weights(point.raw)
         return lower_bound(self, point.raw, weights)
+
+    def band(self, point: Point, size: int) -> tuple[Band, Callable[[FloatArray], Weigh]]:
+        """Return the problem of about `size` rows near the cut, and the way to weights of all."""
+        return make_band(self, point, size)
 
     def dropped_by_class(self, point: Point) -> dict[Any, float]:
         """Return the mass above rank m, by class where the target has classes, else by group."""
@@ -515,9 +666,9 @@ class RankedRangeObjective:
         """Return the objective with another ridge."""
         return self.replace(C=as_inverse_ridge(C))
 
-    def take(self, rows: IntArray, groups: Groups) -> RankedRangeObjective:
-        """Return the objective of some of the rows, ranked as `groups` says."""
-        return self.replace(design=self.design.take(rows), y=self.y[rows], groups=groups)
+    def with_rows(self, rows: kernels.Gathered, groups: Groups) -> RankedRangeObjective:
+        """Return the objective of other rows, ranked as `groups` says."""
+        return self.replace(design=self.design.of(rows.X), y=rows.y, groups=groups)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -535,109 +686,3 @@ def _parameter_shape(design: Design, y: npt.NDArray[Any], n_outputs: int | None)
     if y.dtype.kind == "f":
         return (design.n_parameters,)
     return (design.n_parameters, int(y.max()) + 1 if n_outputs is None else n_outputs)
-
-
-def _as_features(X: Any) -> Any:
-    """Return the features as a matrix of floats, dense or CSR, or raise an error."""
-    if sparse.issparse(X):
-        X = sparse.csr_array(cast("Any", X))
-        stored = X.data
-    else:
-        X = stored = np.asarray(X)
-    if X.ndim != 2 or X.shape[0] == 0:
-        raise ValueError(
-            f"X has shape {X.shape}; needed a matrix with one row for each sample: "
-            "X.reshape(-1, 1) makes one of a single feature"
-        )
-    if stored.dtype.kind not in "fiub":
-        raise ValueError(f"X has dtype {X.dtype}; needed numbers: encode categories first")
-    if X.dtype not in (np.float32, np.float64):
-        X = X.astype(np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        is_finite = np.isfinite(stored.sum())  # a sum needs no memory, but it may overflow
-    if not (is_finite or np.isfinite(stored).all()):
-        raise ValueError(
-            "X holds NaN or infinity; needed finite numbers: impute or drop those rows"
-        )
-    return X if sparse.issparse(X) else np.ascontiguousarray(X)
-
-
-# -- A sample of the rows ------------------------------------------------------------------------
-
-
-def subsample(
-    objective: RankedRangeObjective,
-    size: int,
-    rng: np.random.Generator,
-    *,
-    precaution: float = 3.0,
-) -> RankedRangeObjective:
-    """Return the objective of about `size` rows, drawn from each group and class in proportion.
-
-    The ranks shrink with the mass. As a precaution more is dropped from the top: `precaution`
-    standard deviations of the number of outliers in such a sample, yet never a whole class.
-    The objective itself is returned if it has no more than `size` rows.
-    """
-    if objective.n_samples <= size:
-        return objective
-    every = np.arange(objective.n_samples)
-    weight = objective.groups.weight
-    chosen: list[IntArray] = []
-    groups, start = [], 0
-    for group in objective.groups:
-        rows = every[group.rows]
-        if weight is not None:
-            rows = rows[weight[rows] > 0]
-        classes = [rows]
-        if objective.classes is not None:
-            names, index = objective.classes
-            own = index if isinstance(group.rows, slice) and weight is None else index[rows]
-            classes = [rows[own == label] for label in range(len(names))]
-            classes = [part for part in classes if part.size]
-        share = size / objective.n_samples
-        drawn = [_draw(part, share, rng) for part in classes]
-        masses = [float(len(part) if weight is None else weight[part].sum()) for part in drawn]
-        taken = np.concatenate(drawn)
-        shrunk = _shrink(
-            group._replace(rows=np.arange(start, start + len(taken))),
-            sum(masses),
-            smallest_class=min(masses) if len(masses) > 1 else math.inf,
-            n_parameters=objective.design.n_parameters,
-            is_count=weight is None,
-            precaution=precaution,
-        )
-        groups.append(shrunk)
-        chosen.append(taken)
-        start += len(taken)
-    index = np.concatenate(chosen)
-    masses_taken = None if weight is None else weight[index]
-    return objective.take(index, Groups(tuple(groups), len(index), masses_taken))
-
-
-def _draw(rows: IntArray, share: float, rng: np.random.Generator) -> IntArray:
-    size = min(len(rows), max(_MIN_CLASS_ROWS, round(share * len(rows))))
-    return np.sort(rng.choice(rows, size, replace=False, shuffle=False))
-
-
-def _shrink(
-    group: Group,
-    mass: float,
-    *,
-    smallest_class: float,
-    n_parameters: int,
-    is_count: bool,
-    precaution: float,
-) -> Group:
-    """Return a group with its ranks in proportion to the mass of its sample, and a precaution."""
-    ratio = mass / group.mass
-    unit = mass / len(cast("IntArray", group.rows))
-    expected = group.m * ratio
-    m = expected + precaution * unit * math.sqrt(expected / unit)
-    for limit in (mass, smallest_class):
-        if limit > expected:
-            m = min(m, (expected + limit) / 2)
-    k = min(mass, max(group.k * ratio + m - expected, m + n_parameters * unit))
-    if is_count:
-        m, k = float(math.floor(m)), float(math.ceil(k))
-    scale = group.scale * group.width / (k - m)
-    return group._replace(m=m, k=k, mass=mass, scale=scale)

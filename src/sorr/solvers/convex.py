@@ -11,18 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
 from sorr._checks import check_limits
-from sorr._typing import FloatArray, IntArray
-from sorr.objectives import Group, Point, RankedRangeObjective, blurred
-from sorr.ranked import Mass, kth_largest
+from sorr._typing import FloatArray
+from sorr.objectives import Objective, Point, RankedRangeObjective, blurred
 from sorr.solvers.descent import can_pass_corners, descend, newton_past_corners
-from sorr.solvers.interior import Band, solve_interior, solve_symmetric
+from sorr.solvers.interior import solve_interior, solve_symmetric
 from sorr.solvers.solution import (
     Progress,
     Solution,
@@ -34,8 +33,8 @@ from sorr.solvers.solution import (
     refuse_lost_class,
 )
 
-_Weigh: TypeAlias = Callable[[FloatArray], FloatArray]
-"""From raw predictions to the weights of the pieces of all losses, for a lower bound."""
+_Weigh: TypeAlias = Callable[[Point], Any]
+"""From a point to a handle to the weights of the pieces of all losses, for a lower bound."""
 
 _MAX_DENSE_PARAMETERS = 2000  # parameters up to which matrices of them are made
 _MAX_POLISH_PARAMETERS = 128  # parameters up to which a Newton step for the last digits is cheap
@@ -43,13 +42,13 @@ _FAST_PHASE_ROWS = 1000  # rows above which a fast phase comes first
 _NEWTON_CORNER_ROWS = 50_000  # rows above which Newton steps past corners beat wide bands
 _SLOW = 0.1  # share of the gap that a step leaves when larger steps should follow
 _NEAR_CONSTANT = 1e-3  # relative distance at which the constant model is tried
+_BOUND_SLACK = 0.5  # share of the tolerance up to which a bound need not be improved
 _ROUNDING = 1e-14  # relative difference of two values that should be equal
 _WIDTHS = (1e-2, 1e-3, 1e-4)  # of corners and cuts, relative to the typical loss
 
 _MAX_ROWS_AT_ONCE = 1000  # rows up to which the interior point method takes all of them
 _MIN_BAND = {True: 0, False: 400}  # rows in a band: for losses with curvature, and for others
 _BAND_PER_PARAMETER = {True: 8, False: 4}  # the same, for each parameter
-_MAX_TIES = 4  # times the size of the band; if more rows are near the cut, ties are broken
 _BAND_TOL = 1e-9  # of the interior point method
 
 
@@ -58,7 +57,7 @@ class Certified(NamedTuple):
 
     point: Point
     bound: float
-    weights: FloatArray | None = None
+    weights: Any = None
 
     @property
     def gap(self) -> float:
@@ -143,7 +142,7 @@ def topsum(
     )
 
 
-def refuse_unknown_pieces(objective: RankedRangeObjective) -> None:
+def refuse_unknown_pieces(objective: Objective) -> None:
     """Refuse a loss for which there is no dual bound."""
     if not objective.loss.has_bound:
         raise TypeError(
@@ -153,7 +152,7 @@ def refuse_unknown_pieces(objective: RankedRangeObjective) -> None:
 
 
 def minimise_top_sum(
-    objective: RankedRangeObjective,
+    objective: Objective,
     point: Point,
     *,
     tol: float,
@@ -169,13 +168,21 @@ def minimise_top_sum(
     if constant is not None and constant.gap <= tol:
         return constant
     best = Certified(point, 0.0)
+    is_large = objective.n_samples > _FAST_PHASE_ROWS  # with few rows, a step for all digits
+    if is_large and _is_smooth(objective) and _may_be_certified(objective, point, tol):
+        weights = objective.share_weights(point)
+        enough = point.value * (1 - _BOUND_SLACK * tol)
+        best = Certified(point, objective.lower_bound(point, weights, enough), weights)
+        if best.gap <= tol:
+            return best
     step = _choose_steps(objective)
     for number in range(max_iter):
         theta, weigh = step(best.point)
         moved, end = _search(objective, best.point, theta)
-        bound, weights = best.bound, weigh(end.raw)
+        bound, weights = best.bound, weigh(end)
         before, is_stuck = best.gap, moved.value >= best.point.value
-        if (better := objective.lower_bound(end, weights)) > bound:
+        enough = moved.value * (1 - _BOUND_SLACK * tol)
+        if (better := objective.lower_bound(end, weights, enough)) > bound:
             bound, is_stuck = better, False
         if is_stuck and best.weights is not None:
             weights = best.weights
@@ -194,7 +201,17 @@ def minimise_top_sum(
     return best
 
 
-def polish(objective: RankedRangeObjective, point: Point) -> Point:
+def _may_be_certified(objective: Objective, point: Point, tol: float) -> bool:
+    """Tell whether a bound from the shares of the rows at a point can be as tight as asked for.
+
+    If the gradient vanishes in the intercept, the distance to that bound is C / 2 times the square
+    of the gradient in the coefficients.
+    """
+    gradient = objective.gradient(point)[: objective.n_features].ravel()
+    return objective.C / 2 * float(gradient @ gradient) <= tol * point.value
+
+
+def polish(objective: Objective, point: Point) -> Point:
     """Return a certified point after one more Newton step, where that gives all digits.
 
     A gap of 1e-12 in the objective leaves parameters right to about 1e-6 only. The step is taken
@@ -210,9 +227,7 @@ def polish(objective: RankedRangeObjective, point: Point) -> Point:
     return end if after < before and end.value <= point.value * (1 + _ROUNDING) else point
 
 
-def _search(
-    objective: RankedRangeObjective, point: Point, theta: FloatArray
-) -> tuple[Point, Point]:
+def _search(objective: Objective, point: Point, theta: FloatArray) -> tuple[Point, Point]:
     """Return the best point met on the way to parameters, and the one to take a bound at.
 
     A convex line search, in one pass. If the end is higher only by rounding, its bound is
@@ -235,7 +250,7 @@ def _search(
     return best, end if end.value <= best.value * (1 + 1e-6) else best
 
 
-def _certify_constant(objective: RankedRangeObjective, point: Point) -> Certified | None:
+def _certify_constant(objective: Objective, point: Point) -> Certified | None:
     """Return the constant model with its certificate, if it is near and optimal.
 
     All losses of a class tie there, which is the worst case for the other steps.
@@ -254,10 +269,7 @@ def _certify_constant(objective: RankedRangeObjective, point: Point) -> Certifie
     weights = constant_weights(objective, constant.theta)
     if weights is None:
         return None
-    values = objective.loss.pieces(objective.y, constant.raw)[0]
-    if values.shape[1] > 1:
-        return None
-    return Certified(constant, objective.lower_bound(constant, weights[:, None]))
+    return Certified(constant, objective.lower_bound(constant, weights))
 
 
 # -- steps ----------------------------------------------------------------------------------------
@@ -271,11 +283,11 @@ class _Steps(Protocol):
         """Make the next steps larger; return whether that is possible."""
 
 
-def _is_smooth(objective: RankedRangeObjective) -> bool:
+def _is_smooth(objective: Objective) -> bool:
     return objective.groups.is_full and objective.loss.has_curvature
 
 
-def _choose_steps(objective: RankedRangeObjective) -> _Steps:
+def _choose_steps(objective: Objective) -> _Steps:
     if objective.n_parameters > _MAX_DENSE_PARAMETERS:
         return _FirstOrderSteps(objective)
     return _NewtonSteps(objective) if _is_smooth(objective) else _BandSteps(objective)
@@ -285,7 +297,7 @@ def _choose_steps(objective: RankedRangeObjective) -> _Steps:
 class _NewtonSteps:
     """Newton steps, for a smooth loss where nothing is ranked."""
 
-    objective: RankedRangeObjective
+    objective: Objective
 
     def widen(self) -> bool:
         return False
@@ -294,7 +306,7 @@ class _NewtonSteps:
         objective = self.objective
         gradient, hessian = objective.gradient(point), objective.hessian(point)
         step = solve_symmetric(hessian)(gradient.ravel()).reshape(objective.shape)
-        return point.theta - step, lambda raw: objective.shares(raw)[:, None]
+        return point.theta - step, objective.share_weights
 
 
 class _FirstOrderSteps:
@@ -303,7 +315,7 @@ class _FirstOrderSteps:
     Corners and cuts are blurred. The blurred weights give the bound.
     """
 
-    def __init__(self, objective: RankedRangeObjective) -> None:
+    def __init__(self, objective: Objective) -> None:
         self.objective = objective
         self.is_smooth = _is_smooth(objective)
         self.widths = [0.0] if self.is_smooth else list(_WIDTHS)
@@ -318,14 +330,16 @@ class _FirstOrderSteps:
         objective = self.objective
         if self.is_smooth:
             end = descend(objective, point, tol=1e-12, max_iter=300, precise=True)
-            return end.theta, lambda raw: objective.shares(raw)[:, None]
+            return end.theta, objective.share_weights
+        assert isinstance(objective, RankedRangeObjective)  # see `sorr.objectives.arrange`
         scale = objective.typical_loss(point) or point.value or 1.0
         width = self.widths[0] * scale
         soft = blurred(objective.smoothed(width), width)
         start = soft.at(point.theta, point.raw)
         end = descend(soft, start, tol=1e-9, max_iter=300, precise=True)
 
-        def weigh(raw: FloatArray) -> FloatArray:
+        def weigh(point: Point) -> FloatArray:
+            raw = point.raw
             shares = soft.value_and_shares_at(raw, end.theta)[1]
             slopes = objective.loss.pieces(objective.y, raw)[1]
             if slopes.shape[1] == 1 and objective.loss.has_curvature:
@@ -353,17 +367,14 @@ def _solve_parts(slopes: FloatArray, mixed: FloatArray) -> FloatArray:
 
 
 class _BandSteps:
-    """Steps for ranked rows, or for a loss with corners.
+    """Steps for ranked rows, or for a loss with corners: an interior point method for a band.
 
-    Rows whose loss is clearly above the threshold of their group count in full, through a
-    quadratic model. Rows clearly below it do not count. The rows in between, the band, go into an
-    interior point method. A wider band makes a step larger and dearer.
+    A wider band makes a step larger and dearer.
     """
 
-    def __init__(self, objective: RankedRangeObjective) -> None:
+    def __init__(self, objective: Objective) -> None:
         self.objective = objective
-        self.masses = objective.groups.masses
-        self.n_rows = int(np.count_nonzero(self.masses))
+        self.n_rows = objective.n_rows
         curved = objective.loss.has_curvature
         size = max(_BAND_PER_PARAMETER[curved] * (objective.n_parameters + 1), _MIN_BAND[curved])
         self.size = self.n_rows if self.n_rows <= _MAX_ROWS_AT_ONCE else min(size, self.n_rows)
@@ -377,85 +388,6 @@ class _BandSteps:
 
     def __call__(self, point: Point) -> tuple[FloatArray, _Weigh]:
         """Return where a step leads to, and the weights of the rows there."""
-        objective, loss = self.objective, self.objective.loss
-        top = loss.pieces(objective.y, point.raw)[0].max(axis=1)
-        omega, full = np.zeros((2, objective.n_samples))
-        chosen: list[IntArray] = []
-        label: list[IntArray] = []
-        remaining: list[float] = []
-        for group in objective.groups:
-            rows = np.arange(objective.n_samples)[group.rows]
-            rows = rows[self.masses[rows] > 0]
-            omega[rows] = group.scale * self.masses[rows]
-            if group.is_full and loss.has_curvature:
-                full[rows] = omega[rows]
-                continue
-            near, inside, rest = self._split(group, top[rows], omega[rows])
-            full[rows[inside]] = omega[rows[inside]]
-            label.append(np.full(len(near), len(remaining)))
-            chosen.append(rows[near])
-            remaining.append(rest)
-        rows = np.concatenate(chosen)
-        solved = solve_interior(
-            Band(
-                design=objective.design.take(rows),
-                y=objective.y[rows],
-                loss=loss,
-                omega=omega[rows],
-                group=np.concatenate(label),
-                remaining=np.array(remaining),
-                center=point.theta.ravel(),
-                shape=objective.shape,
-                **self._model(point, full),
-            ),
-            point.theta,
-            tol=_BAND_TOL,
-        )
-
-        def weigh(raw: FloatArray) -> FloatArray:
-            values = loss.pieces(objective.y, raw)[0]
-            weights = np.zeros(values.shape)
-            weights[np.arange(len(weights)), values.argmax(axis=1)] = full
-            weights[rows] = solved.weights
-            return weights
-
-        return solved.theta, weigh
-
-    def _split(
-        self, group: Group, top: FloatArray, omega: FloatArray
-    ) -> tuple[IntArray, IntArray, float]:
-        """Return the rows near the cut, those surely above it, and what the near ones count."""
-        total, mass = group.scale * group.width, float(omega.sum())
-        size = min(max(int(np.ceil(self.size * len(top) / self.n_rows)), 2), len(top))
-        if size == len(top):
-            near, inside = np.arange(size), np.arange(0)
-        else:
-            # Losses below the floor add nothing, so the cut lies above it.
-            cut = float(omega[top > self.objective.loss.floor].sum())
-            cut = cut if group.is_full else min(cut, total)
-            width = mass * size / len(top)
-            first = min(max(cut - width / 2, 0.0), mass - width)
-            upper = np.inf
-            if first > 0:
-                upper = float(kth_largest(top, Mass(first), sample_weight=omega))
-            lower = kth_largest(top, Mass(first + width), sample_weight=omega)
-            near = np.flatnonzero((top <= upper) & (top >= lower))
-            inside = np.flatnonzero(top > upper)
-            if len(near) > _MAX_TIES * size:  # many ties: any way to break them is right
-                order = np.argsort(-top, kind="stable")
-                begin = int(np.searchsorted(np.cumsum(omega[order]), first))
-                near, inside = order[begin : begin + size], order[:begin]
-        rest = total - float(omega[inside].sum())
-        return near, inside, np.inf if group.is_full else rest
-
-    def _model(self, point: Point, full: FloatArray) -> dict[str, FloatArray]:
-        """Return the quadratic model of the rows that count in full, and of the ridge."""
-        objective = self.objective
-        gradient = objective.ridge_gradient(point.theta).ravel()
-        hessian: FloatArray = np.diag(objective.ridge_diagonal)
-        if full.any():
-            residual = objective.weighted_gradient(point.raw, full)
-            gradient = gradient + objective.design.pull(residual).ravel()
-            if objective.loss.has_curvature:
-                hessian = objective.curvature_at(point.raw, full)
-        return {"hessian": hessian, "gradient": gradient}
+        band, weights_of = self.objective.band(point, self.size)
+        solved = solve_interior(band, point.theta, tol=_BAND_TOL)
+        return solved.theta, lambda _: weights_of(solved.weights)

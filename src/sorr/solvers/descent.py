@@ -20,7 +20,15 @@ from typing import TypeAlias
 import numpy as np
 
 from sorr._typing import FloatArray
-from sorr.objectives import Point, RankedRangeObjective, Ray, annealed, blurred, subsample
+from sorr.objectives import (
+    Objective,
+    PartRay,
+    Point,
+    RankedRangeObjective,
+    Ray,
+    annealed,
+    blurred,
+)
 from sorr.solvers.interior import solve_symmetric
 
 _MEMORY = 8  # steps that are remembered by default
@@ -45,7 +53,7 @@ _STEPS_PER_WIDTH = 4  # at most
 
 
 def descend(
-    objective: RankedRangeObjective,
+    objective: Objective,
     point: Point,
     *,
     tol: float = 5e-5,
@@ -86,7 +94,7 @@ def descend(
 
 
 def _take_steps(
-    objective: RankedRangeObjective,
+    objective: Objective,
     point: Point,
     *,
     tol: float,
@@ -115,6 +123,8 @@ def _take_steps(
                 break
             memory.clear()  # corners have spoilt the metric: start again without it
             continue
+        if metric is not None and -slope < tol * point.value:
+            break
         ray = objective.ray(point, direction)
         is_first = not len(memory) and metric is None
         moved = None
@@ -130,6 +140,9 @@ def _take_steps(
         step, change = (moved.theta - point.theta).ravel(), (new - gradient).ravel()
         memory.add(step * size, change / size, rtol=1e-10)
         point, gradient = moved, new
+        if objective.is_rounded:  # few rows curve, and others at each point
+            metric = _newton_metric(objective, point)
+            memory.clear()
         if record is not None:
             record(point)
         n_slow = n_slow + 1 if decrease < 0.3 * tol * point.value else 0
@@ -139,7 +152,7 @@ def _take_steps(
     return point if point.value < start.value else start
 
 
-def search_line(ray: Ray, slope: float, *, is_first: bool = False) -> Point | None:
+def search_line(ray: Ray | PartRay, slope: float, *, is_first: bool = False) -> Point | None:
     """Return a point of sufficient decrease, by quadratic interpolation: no pass over the rows."""
     t, start = 1.0, ray.start.value
     if is_first:  # no metric yet: a step that moves predictions by one at most
@@ -165,16 +178,15 @@ def search_line(ray: Ray, slope: float, *, is_first: bool = False) -> Point | No
 
 
 def _sampled_start(
-    objective: RankedRangeObjective, point: Point, rng: np.random.Generator
+    objective: Objective, point: Point, rng: np.random.Generator
 ) -> tuple[Point, Callable[[FloatArray], FloatArray] | None]:
     """Return a start and a metric from Newton steps on a sample of the rows."""
     n_parameters = objective.n_parameters
     if n_parameters > _MAX_METRIC_PARAMETERS or not objective.loss.has_curvature:
         return point, None
-    size = max(2000, 50 * n_parameters)
-    sample = objective
-    if 2 * size < objective.n_samples:
-        sample = subsample(objective, size, rng, precaution=0.0)
+    if objective.is_rounded:
+        return point, _newton_metric(objective, point)
+    sample = objective.metric_sample(rng)
     end = sample.at(point.theta)
     if sample is not objective and point.theta.any():
         gradient = objective.gradient(point).ravel()
@@ -199,12 +211,10 @@ def _sampled_start(
     return (moved if moved.value < point.value else point), metric
 
 
-def _newton_metric(
-    objective: RankedRangeObjective, point: Point
-) -> Callable[[FloatArray], FloatArray]:
-    """Return the inverse of a Hessian that includes the cut at rank k."""
-    hessian = objective.hessian_with_cut(point)
-    if objective.design.intercept and len(objective.shape) > 1:
+def _newton_metric(objective: Objective, point: Point) -> Callable[[FloatArray], FloatArray]:
+    """Return the inverse of a Hessian that includes the cuts at both ends of the range."""
+    hessian = objective.hessian_with_cuts(point)
+    if objective.has_intercept and len(objective.shape) > 1:
         # A common shift of all outputs changes nothing. Give it a curvature of its own, or
         # rounding errors in its slope would move it anywhere.
         outputs = objective.shape[1]
@@ -358,10 +368,11 @@ def anneal(objective: RankedRangeObjective, point: Point, rng: np.random.Generat
     return point
 
 
-def can_pass_corners(objective: RankedRangeObjective) -> bool:
+def can_pass_corners(objective: Objective) -> bool:
     """Tell whether `newton_past_corners` applies: one output, corners, and few parameters."""
     return (
-        len(objective.shape) == 1
+        isinstance(objective, RankedRangeObjective)
+        and len(objective.shape) == 1
         and not objective.loss.smooth
         and objective.n_parameters <= _MAX_NEWTON_PARAMETERS
     )

@@ -102,7 +102,8 @@ def exhaustive(objective: RankedRangeObjective, *, tol: float = 1e-6) -> Solutio
 def _proof(convex: RankedRangeObjective, certified: Certified) -> tuple[BoolArray, float]:
     """Return which rows have dual weights, and the bound of these weights."""
     weights = certified.weights
-    assert weights is not None
+    if callable(weights):
+        weights = weights(certified.point.raw)
     weights = np.where(weights > _SUPPORT * weights.max(), weights, 0.0)
     return np.asarray(weights.any(axis=1)), convex.lower_bound(certified.point, weights)
 

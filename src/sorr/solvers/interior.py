@@ -14,41 +14,17 @@ If the loss has a floor, so has every :math:`\lambda_g`, with a multiplier :math
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg
 
-from sorr._typing import FloatArray, IntArray
-from sorr.objectives import Design
+from sorr._typing import FloatArray
+from sorr.objectives import Band
 
 _STEP_TO_BOUNDARY = 0.99  # share of the way to the boundary that a step takes
 _PATIENCE = 30  # steps without progress after which it stops: far from the minimum there are some
 _TINY = 1e-300
-
-
-@dataclass(frozen=True)
-class Band:
-    """The problem: rows near the cut, and a quadratic for everything else.
-
-    `omega` is the largest weight of each row, `group` the threshold it belongs to. `remaining` is
-    the total weight of the rows of each threshold. It is infinite if the threshold is fixed at the
-    floor, because all rows of its group may count. The quadratic has a second derivative, and a
-    gradient at the flat parameters `center`.
-    """
-
-    design: Design
-    y: npt.NDArray[np.generic]
-    loss: Any
-    omega: FloatArray
-    group: IntArray
-    remaining: FloatArray
-    hessian: FloatArray
-    gradient: FloatArray
-    center: FloatArray
-    shape: tuple[int, ...]
 
 
 class Interior(NamedTuple):

@@ -9,18 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 from scipy import optimize
 
 from sorr._typing import FloatArray
-from sorr.objectives import Groups, Point, RankedRangeObjective
+from sorr.objectives import (
+    ConstantWeights,
+    Groups,
+    Objective,
+    PartitionedObjective,
+    Point,
+    RankedRangeObjective,
+)
 from sorr.solvers.interior import solve_symmetric
 
 _LARGEST_TARGET = 1e150  # beyond it, a target marks something missing: its square is hardly finite
 _CONSTANT_SPREAD = 1e-2  # of raw predictions, up to which a model may be a constant
+
+_Objective = TypeVar("_Objective", bound=RankedRangeObjective | PartitionedObjective)
 
 
 class Status(Enum):
@@ -69,15 +78,15 @@ Progress: TypeAlias = Callable[[Step], None]
 class Trace:
     """The steps of a solver so far, and how often it has read the rows."""
 
-    def __init__(self, objective: RankedRangeObjective, progress: Progress | None = None) -> None:
+    def __init__(self, objective: Objective, progress: Progress | None = None) -> None:
         self.steps: list[Step] = []
-        self._design, self._before = objective.design, objective.design.passes
+        self._objective, self._before = objective, objective.passes
         self._progress = progress
 
     @property
     def passes(self) -> float:
         """How often the rows were read since the start."""
-        return self._design.passes - self._before
+        return self._objective.passes - self._before
 
     def add(self, start: int, phase: str, objective: float) -> None:
         """Add a step, and report it."""
@@ -144,7 +153,7 @@ class Solution:
     @classmethod
     def at(
         cls,
-        objective: RankedRangeObjective,
+        objective: Objective,
         point: Point,
         *,
         status: Status,
@@ -168,7 +177,7 @@ class Solution:
             minima=(describe(objective, point),) if minima is None else minima,
             row_weights=objective.row_weights(point),
             groups=objective.groups,
-            n_features=objective.design.n_features,
+            n_features=objective.n_features,
         )
 
     @property
@@ -184,14 +193,14 @@ class Solution:
         return np.zeros(self.theta.shape[1:])
 
 
-def describe(objective: RankedRangeObjective, point: Point) -> Minimum:
+def describe(objective: Objective, point: Point) -> Minimum:
     """Return a minimum with the mass that is dropped there in each class or group."""
     lost = objective.dropped_by_class(point)
     rounded = {label: round(mass, 9) for label, mass in lost.items()}
     return Minimum(point.theta, point.value, rounded)
 
 
-def as_start(objective: RankedRangeObjective, theta: npt.ArrayLike | None) -> FloatArray:
+def as_start(objective: Objective, theta: npt.ArrayLike | None) -> FloatArray:
     """Return a starting point in float64: zero if none is given."""
     if theta is None:
         return np.zeros(objective.shape)
@@ -209,22 +218,30 @@ def as_start(objective: RankedRangeObjective, theta: npt.ArrayLike | None) -> Fl
 # -- targets that are no data --------------------------------------------------------------------
 
 
-def clip_targets(objective: RankedRangeObjective) -> RankedRangeObjective:
+def clip_targets(objective: _Objective) -> _Objective:
     """Return the objective with huge targets moved to where their losses are finite.
 
     Wherever such rows are dropped, the objective is the same; see `restore_targets`.
     """
+    if isinstance(objective, PartitionedObjective):
+        if objective.largest_target > _LARGEST_TARGET:
+            raise ValueError(
+                f"a target is as large as {objective.largest_target:.3g}; needed at most "
+                f"{_LARGEST_TARGET:.0e} with rows in partitions: drop rows without a target"
+            )
+        return objective
     if not _has_huge_targets(objective):
         return objective
-    return objective.replace(y=np.clip(objective.y, -_LARGEST_TARGET, _LARGEST_TARGET))
+    clipped = objective.replace(y=np.clip(objective.y, -_LARGEST_TARGET, _LARGEST_TARGET))
+    return cast("_Objective", clipped)
 
 
-def restore_targets(objective: RankedRangeObjective, solution: Solution) -> Solution:
+def restore_targets(objective: Objective, solution: Solution) -> Solution:
     """Return the solution for clipped targets as one of the objective itself.
 
     If a huge target counts in it, nothing is certified.
     """
-    if not _has_huge_targets(objective):
+    if isinstance(objective, PartitionedObjective) or not _has_huge_targets(objective):
         return solution
     if not solution.row_weights[np.abs(objective.y) > _LARGEST_TARGET].any():
         return solution
@@ -240,64 +257,58 @@ def _has_huge_targets(objective: RankedRangeObjective) -> bool:
 # -- the best model is a constant, or ignores a class --------------------------------------------
 
 
-def refuse_lost_class(objective: RankedRangeObjective) -> None:
+def refuse_lost_class(objective: Objective) -> None:
     """Refuse a single class, and an m that is large enough to drop a whole class.
 
     If every row of a class fits above rank m, a model that always predicts the other classes
     costs nothing: the intercept goes to infinity, and the infimum of the objective is that of a
     problem without the class.
     """
-    if objective.classes is None:
+    if objective.class_of_row is None:
         return
-    masses = objective.groups.masses
-    names, index = objective.classes
-    present = np.bincount(index, masses, len(names)) > 0
-    if present.sum() < 2 and objective.design.intercept:
+    masses: dict[Any, float] = {}
+    kept = set()
+    for (g, name), stratum in objective.count_strata().items():
+        masses[name] = masses.get(name, 0.0) + stratum.mass
+        if stratum.mass > objective.groups.groups[g].m * (1 + 1e-12):
+            kept.add(name)
+    if len(masses) < 2 and objective.has_intercept:
         raise ValueError(
-            f"all rows that count are of class {names[present][0]:g}; needed two classes or more: "
+            f"all rows that count are of class {next(iter(masses)):g}; needed two classes or more: "
             "with one, the intercept goes to infinity"
         )
-    if objective.is_convex:
+    if objective.is_convex or len(kept) == len(masses):
         return
-    kept = np.zeros(len(names), dtype=bool)
-    for group in objective.groups:
-        weight = None if objective.groups.weight is None else masses[group.rows]
-        mass = np.bincount(index[group.rows], weight, len(names))
-        kept |= mass > group.m * (1 + 1e-12)
-    if kept[present].all():
-        return
-    lost = int(np.flatnonzero(present & ~kept)[0])
-    size = float(masses[index == lost].sum())
+    lost = min(masses.keys() - kept)
     raise ValueError(
-        f"class {names[lost]:g} has a mass of {size:g}, and m is large enough to drop all of it: "
+        f"class {lost:g} has a mass of {masses[lost]:g}, and m is large enough to drop all of it: "
         "the best model would then ignore that class; lower m below it, rank within classes "
         "(groups=y), or give the class more weight"
     )
 
 
-def is_constant(objective: RankedRangeObjective, point: Point) -> bool:
+def is_constant(objective: Objective, point: Point) -> bool:
     """Tell whether a model of classes is no better than one that predicts the same for every row.
 
     A strong ridge makes coefficients small too, but these still lower the objective.
     """
     if objective.class_of_row is None or objective.spread(point) > _CONSTANT_SPREAD:
         return False
+    alike = objective.constant_rows()
     if len(objective.shape) == 1:
-        constant = objective.value(constant_model(objective))
+        intercept = constant_model(objective)[objective.n_features :]
     else:  # near enough to the best constant model
-        alike = np.broadcast_to(point.raw.mean(axis=0), point.raw.shape)
-        constant = objective.value_at(alike, np.zeros(objective.shape))
-    return point.value >= constant * (1 - 1e-8)
+        intercept = objective.sketch(point).mean(axis=0, keepdims=True)
+    return point.value >= alike.value(intercept) * (1 - 1e-8)
 
 
-def constant_model(objective: RankedRangeObjective) -> FloatArray:
-    """Return the best parameters without coefficients, of an objective with one output."""
-    theta = np.zeros(objective.shape)
-    if objective.design.intercept:
-        raw = np.zeros(objective.n_samples)
+def constant_model(objective: Objective) -> FloatArray:
+    """Return the best parameters without coefficients, of an objective of classes, one output."""
+    theta, alike = np.zeros(objective.shape), objective.constant_rows()
+    if len(theta) > objective.n_features:
 
         def value(intercept: float) -> float:
-            return objective.value_at(raw + intercept, theta)
+            return alike.value(np.array([intercept]))
 
         theta[-1] = optimize.minimize_scalar(value, bracket=(-1.0, 1.0), tol=1e-12).x
         if value(0.0) <= value(float(theta[-1])) * (1 + 1e-12):
@@ -306,8 +317,8 @@ def constant_model(objective: RankedRangeObjective) -> FloatArray:
 
 
 def constant_weights(
-    objective: RankedRangeObjective, theta: FloatArray, max_iter: int = 15
-) -> FloatArray | None:
+    objective: Objective, theta: FloatArray, max_iter: int = 15
+) -> ConstantWeights | None:
     r"""Return weights that prove a constant model optimal for a convex objective, or None.
 
     At a model without coefficients all losses of a class tie, so that any weights
@@ -316,31 +327,18 @@ def constant_weights(
     :math:`\sum_i v_i a_i = 0`. A semismooth Newton method projects even weights onto these
     conditions.
     """
-    design, groups = objective.design, objective.groups
-    slopes = objective.loss.gradient(objective.y, objective.raw_prediction(theta))
-    omega, level = np.zeros(objective.n_samples), np.zeros(objective.n_samples)
-    member = np.zeros((len(groups), objective.n_samples))
-    for g, group in enumerate(groups):
-        omega[group.rows] = group.scale * groups.masses[group.rows]
-        level[group.rows] = group.width / group.mass
-        member[g, group.rows] = 1.0
+    groups, size = objective.groups, len(theta)
     wanted = np.array([group.scale * group.width for group in groups])
-    size = design.n_parameters
+    level = np.array([group.width / group.mass for group in groups])
     eta = np.zeros(size + len(groups))
     for _ in range(max_iter):
-        part = np.clip(level + slopes * design.predict(eta[:size]) + eta[size:] @ member, 0.0, 1.0)
-        weight = omega * part
-        error = np.append(design.pull(weight * slopes), member @ weight - wanted)
-        scale = np.append(design.pull(np.abs(weight * slopes)), wanted)
-        if np.abs(error).max() <= 1e-12 * max(float(np.abs(scale).max()), 1e-300):
-            return weight
-        active = np.where((part > 0) & (part < 1), omega, 0.0)
-        M = np.zeros((len(eta), len(eta)))
-        M[:size, :size] = design.gram(active * slopes**2)
-        for g in range(len(groups)):
-            M[:size, size + g] = M[size + g, :size] = design.pull(active * slopes * member[g])
-            M[size + g, size + g] = float(active @ member[g])
-        step = solve_symmetric(M)(error)
+        weights = ConstantWeights(eta, level)
+        sums = objective.constant_sums(theta, weights)
+        error = np.append(sums.pull, sums.weight - wanted)
+        scale = max(float(np.abs(sums.size).max()), float(wanted.max()), 1e-300)
+        if np.abs(error).max() <= 1e-12 * scale:
+            return weights
+        step = solve_symmetric(sums.matrix)(error)
         if not np.isfinite(step).all():
             return None
         eta = eta - step

@@ -93,7 +93,7 @@ def find_starts(
     points = start_points(objective, number, keep, size, rng)
     if progress is not None:
         for i, point in enumerate(points):
-            progress(Step(i, "starts", point.value, objective.design.passes))
+            progress(Step(i, "starts", point.value, objective.passes))
     return [point.theta for point in points]
 
 
@@ -106,7 +106,9 @@ def start_points(
 ) -> list[Point]:
     """Return the points of `find_starts`, with their objectives over all rows."""
     clipped, small = clip_targets(objective), is_small(objective)
-    default_size = min(max(_MIN_SAMPLE, 20 * objective.design.n_parameters), _MAX_SAMPLE)
+    default_size = min(
+        max(_MIN_SAMPLE, 20 * (objective.n_features + objective.has_intercept)), _MAX_SAMPLE
+    )
     if sample_size is None and small and default_size < objective.n_samples <= _MAX_ALL_ROWS:
         sample, effort = clipped, _BRISK
     else:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sorr._checks import as_count, as_generator, check_limits
-from sorr.objectives import Point, RankedRangeObjective
+from sorr.objectives import Objective, PartitionedObjective, Point, RankedRangeObjective, arrange
 from sorr.solvers.convex import minimise_top_sum, polish, refuse_unknown_pieces
 from sorr.solvers.descent import (
     anneal,
@@ -43,17 +43,18 @@ _MAX_PATIENT_ROWS = 5000  # rows up to which all starts are polished until the d
 _MAX_POLISHED = 3  # starts that are polished
 _MAX_START_RATIO = 1.5  # to the lowest objective, of a start that is tried on many rows
 _SAME_START = 0.7  # relative distance of raw predictions of starts that count as one on many rows
-_FLOAT32_COPY = (500_000, 10_000_000)  # entries of X between which a copy in float32 pays
-_FAST_TOL = 5e-5  # of the fast phase: promised decrease, relative to the objective
-_FAST_TOL_BEFORE_TRIMMING = 2e-6  # a trimming step costs as much as several fast ones
+_FAST_TOL = 1e-5  # of the fast phase: promised decrease, relative to the objective
+_FAST_TOL_BEFORE_TRIMMING = 1e-6  # a trimming step costs as much as several fast ones
 _SHORT_FIT_STEPS = 25  # to a start by a convex relative of the loss
 _SHARP_WIDTHS = (0.01, 0.001)  # of the corners of losses with several outputs
+_NEAR_WIDTHS = (0.03, 0.01, 0.003)  # of corners, from the minimum of a sample on
+_SAMPLE_TOL = 0.1  # of the fast phase on a sample, times parameters for each row
 _TOUCHES = 1e-9  # relative distance below which a majoriser touches the objective
 _TINY = float(np.finfo(np.float64).tiny)
 
 
 def trim(
-    objective: RankedRangeObjective,
+    objective: Objective,
     *,
     start: npt.ArrayLike | None = None,
     n_starts: int | Literal["auto"] = "auto",
@@ -104,7 +105,7 @@ def trim(
     Examples
     --------
     >>> import numpy as np
-    >>> from sorr.objectives import Point, RankedRangeObjective
+    >>> from sorr.objectives import RankedRangeObjective
     >>> x = np.arange(10.0)
     >>> y = 2 * x + 1
     >>> y[3] = 100.0
@@ -120,16 +121,17 @@ def trim(
     if certify:
         refuse_unknown_pieces(objective)
     clipped = clip_targets(objective)
+    arranged = arrange(clipped, rng)
     search = _Search(
-        objective=clipped,
-        trace=Trace(clipped, progress),
+        objective=arranged,
+        trace=Trace(arranged, progress),
         rng=rng,
         certify=certify,
         tol=tol,
         max_iter=max_iter,
     )
     search.run(start, n_starts)
-    return restore_targets(objective, search.solution())
+    return restore_targets(objective, search.solution(clipped))
 
 
 class _LocalMinimum(NamedTuple):
@@ -145,32 +147,64 @@ class _LocalMinimum(NamedTuple):
 class _Search:
     """The search for the lowest local minimum, with its options."""
 
-    objective: RankedRangeObjective
+    objective: Objective
     trace: Trace
     rng: np.random.Generator
     certify: bool
     tol: float
     max_iter: int
+    is_sampled: bool = False
     minima: list[_LocalMinimum] = field(default_factory=list)
 
     def run(self, start: npt.ArrayLike | None, n_starts: int | Literal["auto"]) -> None:
         """Find a minimum from each starting point; certify the best, or all."""
+        objective = self.objective
+        if isinstance(objective, PartitionedObjective):
+            starts = self.sampled_starts(objective, start, n_starts)
+        else:
+            starts = self.starts(objective, start, n_starts)
         ends = [
             (number, self.descend(number, point, needs_annealing=needs_annealing))
-            for number, (point, needs_annealing) in enumerate(self.starts(start, n_starts))
+            for number, (point, needs_annealing) in enumerate(starts)
         ]
         ends.sort(key=lambda end: end[1].value)
-        polished = ends if self.objective.n_samples <= _MAX_PATIENT_ROWS else ends[:1]
+        polished = ends if objective.n_samples <= _MAX_PATIENT_ROWS else ends[:1]
         if not self.certify:
             polished = []
         self.minima = [self.concentrate(*end) for end in polished]
         self.minima += [_LocalMinimum(point) for _, point in ends[len(polished) :]]
 
+    def sampled_starts(
+        self,
+        objective: PartitionedObjective,
+        start: npt.ArrayLike | None,
+        n_starts: int | Literal["auto"],
+    ) -> list[tuple[Point, bool]]:
+        """Return the ends of a search on a sample of the rows: all further steps are short."""
+        sample = arrange(objective.sample, self.rng)
+        inner = _Search(
+            objective=sample,
+            trace=Trace(sample),
+            rng=self.rng,
+            certify=False,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            is_sampled=True,
+        )
+        inner.run(start, n_starts)
+        ends = sorted((minimum.point for minimum in inner.minima), key=lambda point: point.value)
+        points = [objective.at(end.theta) for end in ends if not sample.is_higher(end, ends[0])]
+        if start is not None:
+            points.append(objective.at(as_start(objective, start)))
+        return [(min(points, key=lambda point: point.value), False)]
+
     def starts(
-        self, start: npt.ArrayLike | None, n_starts: int | Literal["auto"]
+        self,
+        objective: RankedRangeObjective,
+        start: npt.ArrayLike | None,
+        n_starts: int | Literal["auto"],
     ) -> list[tuple[Point, bool]]:
         """Return starting points, and whether they need annealing."""
-        objective = self.objective
         first = objective.at(as_start(objective, start))
         if start is not None or objective.is_convex or n_starts == 1:
             return [(first, False)]
@@ -184,9 +218,7 @@ class _Search:
             return [(first, True), (first, False), (average, False)]
         number = None if n_starts == "auto" else n_starts
         points = start_points(objective, number, _MAX_POLISHED, None, self.rng)
-        if (
-            objective.n_samples > _MAX_PATIENT_ROWS
-        ):  # on a sample, one minimum can look like several
+        if objective.n_samples > _MAX_PATIENT_ROWS:  # on a sample, one minimum can look like two
             values = [point.value for point in points]
             sketches = [objective.sketch(point) for point in points]
             kept = distinct(values, sketches, rtol=np.inf, distance=_SAME_START)
@@ -201,16 +233,19 @@ class _Search:
         def record(reached: Point) -> None:
             self.trace.add(number, "fast", reached.value)
 
+        tol = _FAST_TOL_BEFORE_TRIMMING if self.certify else _FAST_TOL
+        if self.is_sampled:  # the noise of the sample is larger than what would be gained
+            tol = max(tol, _SAMPLE_TOL * objective.n_parameters / objective.n_samples)
+        if isinstance(objective, PartitionedObjective):  # the point is the minimum of a sample
+            return descend(
+                objective, point, tol=tol, rng=self.rng, record=record, widths=_NEAR_WIDTHS
+            )
         rough = objective
         if needs_annealing:
-            size = objective.n_samples * objective.design.n_features
-            low, high = _FLOAT32_COPY
-            if not objective.design.is_sparse and low <= size <= high:
-                rough = objective.replace(design=objective.design.astype(np.float32))
-            soft = anneal(rough, point, self.rng)
+            rough = objective.rough()
+            soft = anneal(rough, rough.at(point.theta), self.rng)
             point = soft if soft.value < point.value else point
             self.trace.add(number, "anneal", point.value)
-        tol = _FAST_TOL_BEFORE_TRIMMING if self.certify else _FAST_TOL
         point = descend(rough, point, tol=tol, rng=self.rng, record=record)
         if rough is not objective:
             point = objective.at(point.theta)
@@ -226,8 +261,10 @@ class _Search:
 
     def concentrate(self, number: int, point: Point) -> _LocalMinimum:
         """Take trimming steps until the point is a fixed point, solved to the tolerance."""
-        inner, gap, is_fixed = 1e-3, np.inf, False
+        gap, is_fixed = np.inf, False
         is_patient = self.objective.n_samples <= _MAX_PATIENT_ROWS
+        is_near = isinstance(self.objective, PartitionedObjective)
+        inner = self.tol if is_near else 1e-3
         for _ in range(self.max_iter):
             majoriser, touching = self.objective.majorise(point)
             certified = minimise_top_sum(majoriser, touching, tol=inner)
@@ -260,9 +297,14 @@ class _Search:
             best, t = further, 1.5 * t
         return best
 
-    def solution(self) -> Solution:
-        """Return the lowest minimum, and all that are distinct."""
+    def solution(self, given: Objective) -> Solution:
+        """Return the lowest minimum of the given objective, and all that are distinct."""
         objective = self.objective
+        if objective.n_samples < given.n_samples:  # copies of rows were merged
+            objective = given
+            self.minima = [
+                minimum._replace(point=given.at(minimum.point.theta)) for minimum in self.minima
+            ]
         lowest = min(self.minima, key=lambda minimum: minimum.point.value)
         if self.certify and lowest.gap > self.tol:
             status = Status.UNCERTIFIED
@@ -277,7 +319,7 @@ class _Search:
         kept = distinct([point.value for point in points], sketches)
         return Solution.at(
             objective,
-            objective.at(lowest.point.theta),  # raw predictions that were moved lose digits
+            objective.renewed(lowest.point),
             status=status,
             trace=self.trace,
             gap=lowest.gap,

@@ -1,0 +1,259 @@
+"""Rows in partitions give what rows in memory give, whatever the partitions are."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from sorr.objectives import PartitionedObjective, RankedRangeObjective
+from sorr.objectives.partitions import Listed
+from sorr.solvers import Status, exhaustive, topsum, trim
+from tests.objectives.problems import tied
+
+LOSSES = ["logistic", "hinge", "squared", "absolute", "softmax"]
+
+
+@st.composite
+def partitioned(draw, **options):
+    """Draw a problem full of ties, and sizes of partitions, some of them empty."""
+    problem = draw(tied(LOSSES, **options))
+    n = len(problem.y)
+    ends = sorted(draw(st.lists(st.integers(0, n), max_size=4)))
+    sizes = np.diff([0, *ends, n]).tolist()
+    return problem, sizes, draw(st.integers(1, n))
+
+
+def split(objective, sizes, sample_size=None, seed=0):
+    rng = np.random.default_rng(seed)
+    return PartitionedObjective.split(objective, sizes, sample_size=sample_size, rng=rng)
+
+
+@given(partitioned())
+def test_points_are_those_of_rows_in_memory(drawn):
+    problem, sizes, sample_size = drawn
+    objective = problem.objective()
+    parts = split(objective, sizes, sample_size)
+    before = None
+    for theta in (problem.start, problem.end, problem.start):
+        point, expected = parts.at(theta, before), objective.at(theta)
+        assert point.value == pytest.approx(expected.value, rel=1e-12, abs=1e-12)
+        assert_allclose(parts.row_weights(point), expected.shares, atol=1e-12)
+        assert_allclose(parts.gradient(point), objective.gradient(expected), atol=1e-10)
+        lost, wanted = parts.dropped_by_class(point), objective.dropped_by_class(expected)
+        assert lost.keys() == wanted.keys()
+        assert_allclose(list(lost.values()), list(wanted.values()), atol=1e-9)
+        before = point.raw
+
+
+@given(partitioned())
+def test_a_majoriser_drops_the_rows_that_it_drops_in_memory(drawn):
+    problem, sizes, sample_size = drawn
+    objective = problem.objective()
+    parts = split(objective, sizes, sample_size)
+    majoriser, touching = parts.majorise(parts.at(problem.start))
+    expected, start = objective.majorise(objective.at(problem.start))
+    assert touching.value == pytest.approx(start.value, rel=1e-12, abs=1e-12)
+    assert_allclose(majoriser.gradient(touching), expected.gradient(start), atol=1e-10)
+    moved = majoriser.near(touching, problem.end)
+    assert moved.value == pytest.approx(expected.value(problem.end), rel=1e-12, abs=1e-12)
+    if majoriser.dropped is not None:
+        kept = np.concatenate([part.masses(majoriser.dropped) for part in parts.engine.parts])
+        assert_allclose(kept * (expected.groups.masses > 0), expected.groups.masses, atol=1e-9)
+
+
+@given(partitioned(max_rows=8))
+def test_no_bound_lies_above_a_minimum(drawn):
+    problem, sizes, sample_size = drawn
+    objective = problem.objective(m=0, C=2.0)
+    parts = split(objective, sizes, sample_size)
+    value = objective.value(problem.start)
+    lowest = min(value, *(objective.value(s * problem.end) for s in (0.0, 0.3, 1.0)))
+    if objective.loss.has_curvature:
+        point = parts.at(problem.start)
+        assert parts.lower_bound(point, parts.share_weights(point)) <= lowest * (1 + 1e-9)
+
+
+def rows(loss, n=6000, d=4, *, copies=False, seed=0):
+    """Draw rows with outliers; with few different values there are many ties."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-1, 2, (n, 3)).astype(float) if copies else rng.standard_normal((n, d))
+    score = X @ np.linspace(1, 2, X.shape[1])
+    if loss in ("logistic", "hinge"):
+        y = np.where(score + 0.5 * rng.standard_normal(n) > 0, 1.0, -1.0)
+        y[rng.random(n) < 0.08] *= -1
+        return X, y
+    if loss == "softmax":
+        y = np.digitize(score + 0.5 * rng.standard_normal(n), [-1.0, 1.0])
+        wrong = rng.random(n) < 0.08
+        return X, np.where(wrong, rng.integers(3, size=n), y)
+    y = score + (0.0 if copies else 0.3) * rng.standard_normal(n)
+    return X, y + np.where(rng.random(n) < 0.08, 20.0, 0.0)
+
+
+SIZES = {
+    "one": [6000],
+    "three": [2000, 2000, 2000],
+    "sixteen": [375] * 16,
+    "unequal, some empty": [0, 11, 3989, 0, 1, 1999, 0],
+}
+RANKS = {"k = n": None, "k < n": 0.7}
+
+
+def make(loss, *, k=None, ranking="pooled", **options):
+    X, y = rows(loss, **options.pop("rows", {}))
+    groups = None if ranking == "pooled" or loss in ("squared", "absolute") else y
+    if "sparse" in options:
+        X = options.pop("sparse")(X)
+    return RankedRangeObjective(X, y, loss, m=0.1, k=k, C=100.0, groups=groups, **options)
+
+
+def check_equal(objective, chosen=tuple(SIZES)):
+    """Solve in memory and in partitions, and compare."""
+    expected = trim(objective, random_state=0, n_starts=1)
+    assert expected.status is Status.CERTIFIED
+    for name in chosen:
+        rng = np.random.default_rng(0)
+        parts = PartitionedObjective.split(objective, SIZES[name], rng=rng)
+        solution = trim(parts, random_state=rng, n_starts=1)
+        assert solution.status is Status.CERTIFIED
+        assert solution.objective == pytest.approx(expected.objective, rel=1e-10)
+        assert_array_equal(solution.row_weights == 0, expected.row_weights == 0)
+        assert_allclose(solution.row_weights, expected.row_weights, atol=1e-9)
+        assert solution.minima[0].dropped == expected.minima[0].dropped
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("k", RANKS.values(), ids=RANKS)
+def test_all_partitions_give_the_same_minimum(loss, k):
+    check_equal(make(loss, k=k))
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "softmax"])
+def test_rows_may_be_ranked_within_classes(loss):
+    check_equal(make(loss, k=0.8, ranking="classes"), ["three", "unequal, some empty"])
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_rows_may_have_weights(loss):
+    weight = np.random.default_rng(1).choice([0.0, 0.5, 1.0, 2.3], 6000)
+    check_equal(make(loss, k=0.8, sample_weight=weight), ["three", "unequal, some empty"])
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "absolute"])
+def test_rows_may_be_sparse(loss):
+    check_equal(make(loss, sparse=sparse.csr_array), ["three", "unequal, some empty"])
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("k", RANKS.values(), ids=RANKS)
+def test_ties_are_broken_by_the_order_of_all_rows(loss, k):
+    check_equal(make(loss, k=k, rows={"copies": True}), ["three", "unequal, some empty"])
+
+
+def test_a_class_may_be_missing_from_a_partition():
+    X, y = rows("logistic")
+    order = np.argsort(y, kind="stable")
+    objective = RankedRangeObjective(X[order], y[order], m=0.1, k=0.8, C=100.0)
+    check_equal(objective, ["three", "sixteen"])
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "absolute"])
+def test_a_certificate_holds_in_memory_too(loss):
+    """The convex problem of the last step has a minimum that another solver finds."""
+    objective = make(loss)
+    solution = trim(objective, random_state=0, n_starts=1)
+    majoriser = objective.trimmed(objective.raw_prediction(solution.theta))
+    lowest = topsum(majoriser, start=solution.theta).objective
+    assert majoriser.value(solution.theta) * (1 - 1e-6) <= lowest * (1 + 1e-6)
+
+
+def test_few_rows_in_partitions_are_brought_together():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((9, 1)), rng.choice([-1.0, 1.0], 9)
+    objective = RankedRangeObjective(X, y, m=2, C=10.0)
+    parts = split(objective, [4, 0, 5])
+    assert trim(parts, random_state=0).objective == pytest.approx(exhaustive(objective).objective)
+
+
+def test_a_bracket_that_missed_is_widened():
+    objective = make("logistic", k=0.7)
+    parts = split(objective, SIZES["three"], sample_size=20)  # far too few rows to guess from
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        theta = rng.standard_normal(5)
+        assert parts.at(theta).value == pytest.approx(objective.value(theta), rel=1e-12)
+
+
+def test_the_sample_does_not_depend_on_partitions():
+    objective = make("logistic")
+    samples = [split(objective, sizes).sample for sizes in SIZES.values()]
+    for sample in samples[1:]:
+        assert_array_equal(sample.design.X, samples[0].design.X)
+        assert_array_equal(sample.y, samples[0].y)
+
+
+class Forgetful(Listed):
+    """Partitions that lose what they remember before each round."""
+
+    def map(self, kernel, *small):
+        for part in self.parts:
+            part._last.clear()
+            part._kept.clear()
+        return super().map(kernel, *small)
+
+
+def test_a_partition_may_forget_what_it_remembers():
+    objective = make("hinge", k=0.7)
+    solutions = []
+    for engine in (Listed, Forgetful):
+        rng = np.random.default_rng(0)
+        parts = PartitionedObjective.split(objective, SIZES["three"], rng=rng)
+        parts = parts.replace(engine=engine(parts.engine.parts))
+        solutions.append(trim(parts, random_state=rng, n_starts=1))
+    assert_array_equal(solutions[0].theta, solutions[1].theta)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_copies_are_merged_into_one_row_of_their_mass(loss, weighted):
+    weight = np.random.default_rng(1).choice([0.0, 1.0, 2.5], 6000) if weighted else None
+    objective = make(loss, k=0.8, ranking="classes", rows={"copies": True}, sample_weight=weight)
+    merged = objective.merge_copies()
+    different = np.unique(np.column_stack([objective.design.X, objective.y]), axis=0)
+    assert merged.n_samples <= len(different)
+    assert merged.groups.masses.sum() == pytest.approx(objective.groups.masses.sum())
+    rng = np.random.default_rng(2)
+    for _ in range(5):
+        theta = rng.integers(-2, 3, objective.shape) / 2
+        assert merged.value(theta) == pytest.approx(objective.value(theta), rel=1e-12)
+        point, other = merged.at(theta), objective.at(theta)
+        assert_allclose(merged.gradient(point), objective.gradient(other), atol=1e-12)
+    for sizes in SIZES.values():
+        again = split(objective, sizes).merge_copies()
+        assert_array_equal(again.design.X, merged.design.X)
+        assert_allclose(again.groups.weight, merged.groups.weight, rtol=1e-12)
+
+
+def test_zeros_of_both_signs_are_one_value():
+    X = np.array([[0.0], [-0.0], [1.0], [1.0]])
+    objective = RankedRangeObjective(X, np.array([1.0, 1.0, -1.0, -1.0]))
+    assert objective.merge_copies().n_samples == 2
+
+
+def test_copies_are_dropped_in_equal_parts():
+    """Of ten copies at the cut three have to go: each counts by seven tenths."""
+    X = np.repeat([[0.0], [1.0], [2.0]], 10, axis=0)
+    y = np.repeat([0.0, 1.0, 9.0], 10)
+    solution = trim(RankedRangeObjective(X, y, "absolute", m=3, C=1e6), random_state=0)
+    expected = np.repeat([0.7 / 27, 1 / 27, 1 / 27], 10)
+    assert_allclose(np.sort(solution.row_weights), expected, rtol=1e-9)
+
+
+def test_huge_targets_are_refused_in_partitions():
+    X, y = rows("absolute")
+    y[0] = 1e200
+    parts = split(RankedRangeObjective(X, y, "absolute", m=0.1), SIZES["three"])
+    with pytest.raises(ValueError, match="a target is as large as 1e\\+200"):
+        trim(parts, random_state=0)
