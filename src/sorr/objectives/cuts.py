@@ -44,13 +44,16 @@ class Guess:
         if dropped is not None:
             cut = dropped.cut[0] if probe.group is None else dropped.cut[probe.group]
             self.mass = np.where(self._order(dropped.theta) > cut, 0.0, self.mass)
+        self.order_seen = None if seen is None else self._order(seen.theta)
         self.order = self._order(theta)
         self.theta = theta
-        self.order_seen = None if seen is None else self._order(seen.theta)
 
     def _order(self, theta: FloatArray) -> FloatArray:
         probe = self.objective.probe
-        return self.objective.loss.order(probe.y, probe.predict(probe.X, theta))
+        if (raw := probe.recall(theta)) is None:
+            raw = probe.predict(probe.X, theta)
+            probe.remember(theta, raw)
+        return self.objective.loss.order(probe.y, raw)
 
     def _rows(self, g: int) -> IntArray:
         group = self.objective.probe.group

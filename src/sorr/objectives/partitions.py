@@ -47,14 +47,16 @@ from sorr.objectives.objective import (
 )
 from sorr.objectives.sampling import constant_rows, has_copies, merge_copies, subsample
 
-_FEW_ROWS = 5000  # rows that are kept in memory
-_SAMPLED = 0.05  # share of the rows in a sample
+FEW_ROWS = 5000  # rows that are kept in memory, or more if there are many parameters, up to
+_FEW_ENTRIES = 1 << 24  # entries of X
+_SAMPLED = 0.1  # share of the rows in a sample
 _SAMPLE_ROWS = (4000, 100_000)  # fewest and most rows of a sample
 _ROWS_PER_PARAMETER = 50  # of a sample, at least
 _MAX_PARAMETERS = 2000  # parameters up to which a band of rows can be solved
 _PROBE = 8192  # rows of the sample that guess where cuts are
 _WIDER = 6.0  # a bracket after a miss
 _MISSES = 3  # after which all rows are near the cut
+_OVERSHOOT = {True: 1.3, False: 1.0}  # of steps of the intercept of a bound: one output, several
 _MAX_BALANCE_ROUNDS = 20  # of Newton's method for the intercept of a bound
 
 
@@ -120,6 +122,33 @@ class PartRay:
     def largest_move(self) -> float:
         """The largest change of a prediction of the sample along the direction."""
         return float(np.abs(self.objective.sample.raw_prediction(self.direction)).max())
+
+
+class _Planes:
+    """Weighted sums of tangents: planes below a convex objective without its ridge.
+
+    A mixture of two planes is one too. If their slopes in the intercept have opposite signs, the
+    mixture without a slope gives a bound.
+    """
+
+    def __init__(self, objective: PartitionedObjective) -> None:
+        self._C, self._n_features = objective.C, objective.n_features
+        self._planes: list[tuple[float, FloatArray]] = []
+        self.is_done = False
+
+    def add(self, height: float, pull: FloatArray) -> float:
+        """Add a plane, by its height at zero and its gradient; return the best bound with it."""
+        best, slope = 0.0, float(pull[-1])
+        for other_height, other in self._planes:
+            other_slope = float(other[-1])
+            if slope * other_slope <= 0 and slope != other_slope:
+                part = other_slope / (other_slope - slope)
+                mixed = part * pull + (1 - part) * other
+                level = part * height + (1 - part) * other_height
+                best = max(best, finish_bound(level, mixed[: self._n_features], self._C))
+                self.is_done = True  # what is lost by the mixture is of second order
+        self._planes.append((height, pull))
+        return best
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -456,7 +485,7 @@ class PartitionedObjective:
 
     def spread(self, point: Point) -> float:
         """Return by how much raw predictions differ between rows of the sample, at most."""
-        return self.sample.spread(self._on_sample(point))
+        return float(np.ptp(self.sketch(point), axis=0).max())
 
     def sketch(self, point: Point) -> FloatArray:
         """Return the raw predictions of the sample, which tell points apart."""
@@ -489,16 +518,20 @@ class PartitionedObjective:
         """Return a lower bound of a convex objective, from any weights of its rows at a point.
 
         See `sorr.objectives.bound`. Weights are within the limits of their rows; the total of each
-        group is scaled down where it is too large. The intercept at which slopes cancel is found
-        by Newton's method, a round over the rows for each step, until the bound is `enough`.
+        group is scaled down where it is too large. Newton's method finds a shift of all predictions
+        at which weighted slopes cancel, in a round over the rows for each step, until the bound is
+        `enough`. With one output, two sums whose slopes have opposite signs are mixed, so that
+        slopes cancel at once: the steps are a little too long on purpose.
         """
         is_single = len(self.shape) == 1
+        is_curved = self.has_intercept and self.loss.has_curvature
         limit = np.array([group.scale * group.width for group in self.groups])
-        intercept, best = self.has_intercept, 0.0
-        shift: Any = np.zeros(self.shape[1:])
+        best, planes, shift = 0.0, _Planes(self), np.zeros(self.shape[1:])
         known = point.shares.gradient if isinstance(weights, CutWeights) else None
-        if known is not None and intercept and self.loss.has_curvature:
-            shift = -self._intercept_step(point, shift, known[-1])
+        if known is not None and is_curved:
+            height = self.kept_loss(point) - float(np.vdot(known, point.theta))
+            planes.add(height, known)
+            shift = shift - self._intercept_step(point, shift, known[-1])
         for _ in range(_MAX_BALANCE_ROUNDS):
             asked = self._ask(point.theta), weights, shift if np.any(shift) else None
             answers = self.engine.map(kernels.tangents, *asked)
@@ -507,14 +540,15 @@ class PartitionedObjective:
             factors = np.repeat(factor, 2) if is_single else factor
             pull = factors.reshape(-1, *[1] * (pull.ndim - 1)) * pull
             center = point.theta.copy()
-            if intercept:
+            if self.has_intercept:
                 center[-1] += shift
             height = factors * value - np.tensordot(pull, center, axes=center.ndim)
-            slope = pull[:, -1].sum(axis=0)
-            size = float(np.abs(pull[:, -1]).sum()) if is_single else float(factor @ weight)
             best = max(best, self._bound_from(height, pull, float(factor @ weight)))
-            is_balanced = np.abs(slope).max() <= (1e-11 if is_single else 1e-15) * size
-            if not intercept or is_balanced or best >= enough or not self.loss.has_curvature:
+            if is_curved and is_single:
+                best = max(best, planes.add(float(height.sum()), pull.sum(axis=0)))
+            slope = pull[:, -1].sum(axis=0)
+            is_balanced = not is_single and np.abs(slope).max() <= 1e-15 * float(factor @ weight)
+            if not is_curved or is_balanced or best >= enough or planes.is_done:
                 break
             shift = shift - self._intercept_step(point, shift, slope)
         return best
@@ -540,7 +574,8 @@ class PartitionedObjective:
         bend = sample.loss.curvature(sample.y, at.raw + shift)
         curve = np.atleast_2d(np.tensordot(at.shares, bend, axes=1))
         move = np.linalg.lstsq(curve, np.atleast_1d(slope), rcond=1e-12)[0]
-        return np.asarray(np.clip(move, -1.0, 1.0).reshape(np.shape(slope)))
+        move = np.clip(_OVERSHOOT[len(self.shape) == 1] * move, -1.0, 1.0)
+        return np.asarray(move.reshape(np.shape(slope)))
 
     def band(self, point: Point, size: int) -> tuple[Band, Callable[[FloatArray], BandWeights]]:
         """Return the problem of about `size` rows near the cut, and the way to weights of all."""
@@ -616,14 +651,16 @@ Objective: TypeAlias = RankedRangeObjective | PartitionedObjective
 """What solvers minimise: an objective of rows in memory, or in partitions."""
 
 
-def arrange(objective: Objective, rng: np.random.Generator) -> Objective:
+def arrange(
+    objective: Objective, rng: np.random.Generator, *, few_rows: int = FEW_ROWS
+) -> Objective:
     """Return the objective in the form that suits it.
 
     Equal rows are merged if that leaves at most half of them. Few rows are in memory as arrays,
     many in partitions. Losses whose pieces are not ranked by their order stay as they are, and so
     do problems with many parameters for which a band of rows would have to be solved.
     """
-    if objective.n_samples <= _FEW_ROWS:
+    if _has_few_rows(objective, few_rows):
         few = objective.in_memory()
         return few.merge_copies() if has_copies(few) else few
     if not isinstance(objective, PartitionedObjective):
@@ -635,6 +672,14 @@ def arrange(objective: Objective, rng: np.random.Generator) -> Objective:
         if 2 * merged.n_samples <= objective.n_samples:
             return arrange(merged, rng)
     return objective
+
+
+def _has_few_rows(objective: Objective, few_rows: int) -> bool:
+    """Tell whether all rows are needed in memory: a sample that is large enough would be most."""
+    enough = min(
+        4 * _ROWS_PER_PARAMETER * objective.n_parameters, _FEW_ENTRIES // objective.n_features
+    )
+    return objective.n_samples <= max(few_rows, enough)
 
 
 def _sample_size(objective: Objective) -> int:

@@ -22,6 +22,7 @@ import numpy as np
 from sorr._typing import FloatArray
 from sorr.objectives import (
     Objective,
+    PartitionedObjective,
     PartRay,
     Point,
     RankedRangeObjective,
@@ -184,7 +185,7 @@ def _sampled_start(
     n_parameters = objective.n_parameters
     if n_parameters > _MAX_METRIC_PARAMETERS or not objective.loss.has_curvature:
         return point, None
-    if objective.is_rounded:
+    if isinstance(objective, PartitionedObjective):  # the point is the minimum of a sample
         return point, _newton_metric(objective, point)
     sample = objective.metric_sample(rng)
     end = sample.at(point.theta)

@@ -48,7 +48,8 @@ _FAST_TOL_BEFORE_TRIMMING = 1e-6  # a trimming step costs as much as several fas
 _SHORT_FIT_STEPS = 25  # to a start by a convex relative of the loss
 _SHARP_WIDTHS = (0.01, 0.001)  # of the corners of losses with several outputs
 _NEAR_WIDTHS = (0.03, 0.01, 0.003)  # of corners, from the minimum of a sample on
-_SAMPLE_TOL = 0.1  # of the fast phase on a sample, times parameters for each row
+_FEW_SAMPLED_ROWS = 20_000  # rows of a sample that need no sample of their own
+_SAMPLE_TOL = 0.5  # of the fast phase on a sample, times parameters for each row
 _TOUCHES = 1e-9  # relative distance below which a majoriser touches the objective
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -181,7 +182,7 @@ class _Search:
         n_starts: int | Literal["auto"],
     ) -> list[tuple[Point, bool]]:
         """Return the ends of a search on a sample of the rows: all further steps are short."""
-        sample = arrange(objective.sample, self.rng)
+        sample = arrange(objective.sample, self.rng, few_rows=_FEW_SAMPLED_ROWS)
         inner = _Search(
             objective=sample,
             trace=Trace(sample),
