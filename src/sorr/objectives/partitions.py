@@ -529,8 +529,8 @@ class PartitionedObjective:
         best, planes, shift = 0.0, _Planes(self), np.zeros(self.shape[1:])
         known = point.shares.gradient if isinstance(weights, CutWeights) else None
         if known is not None and is_curved:
-            height = self.kept_loss(point) - float(np.vdot(known, point.theta))
-            planes.add(height, known)
+            if is_single:
+                planes.add(self.kept_loss(point) - float(np.vdot(known, point.theta)), known)
             shift = shift - self._intercept_step(point, shift, known[-1])
         for _ in range(_MAX_BALANCE_ROUNDS):
             asked = self._ask(point.theta), weights, shift if np.any(shift) else None
