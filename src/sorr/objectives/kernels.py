@@ -22,7 +22,8 @@ from sorr._typing import BoolArray, FloatArray, IntArray, Weight
 from sorr.losses import Loss, weighted_sum
 from sorr.objectives.design import Design
 
-_BLOCK = 1 << 17  # entries of X that are worked on at a time: they stay in the cache
+_BLOCK = 1 << 18  # entries of X that are worked on at a time: they stay in the cache
+_BLOCK_ROWS = 16_000  # at most: larger arrays would be taken from the system anew each time
 _MAX_NEAR = 1 << 21  # entries of X of rows near a cut that are sent; above, their order only
 
 
@@ -286,7 +287,8 @@ def weigh(
 def blocks(part: Part, theta: FloatArray, dropped: Dropped | None = None) -> Iterator[Block]:
     """Yield the rows of a partition in blocks, with their raw predictions."""
     masses, is_sparse = part.masses(dropped), sparse.issparse(part.X)
-    step = max(1, part.n_samples if is_sparse else _BLOCK // max(1, part.X.shape[1]))
+    step = min(max(1, _BLOCK // max(1, part.X.shape[1])), _BLOCK_ROWS)
+    step = max(1, part.n_samples) if is_sparse else step
     known = part.recall(theta)
     raw = np.empty((part.n_samples, *theta.shape[1:])) if known is None else known
     for start in range(0, part.n_samples, step):
@@ -321,9 +323,11 @@ def dropped_by_class(part: Part, ask: Question, cuts: Cuts) -> dict[Any, float]:
     lost = dict.fromkeys(_names(part.classes), 0.0)
     for block in blocks(part, ask.theta, ask.dropped):
         order, cut = block.order(ask.loss), _of_rows(cuts.upper, block.group)
-        gone = np.where(order > cut, 1.0, (order == cut) * _of_rows(cuts.lost, block.group))
-        rows = np.flatnonzero(gone)
-        gone = gone[rows] if block.mass is None else gone[rows] * block.mass[rows]
+        rows = np.flatnonzero(order >= cut)
+        group = None if block.group is None else block.group[rows]
+        tied = order[rows] == _of_rows(cuts.upper, group)
+        gone = np.where(tied, _of_rows(cuts.lost, group), 1.0)
+        gone = gone if block.mass is None else gone * block.mass[rows]
         classes = part.classes[block.rows][rows]
         for name in lost:
             lost[name] += float(gone[classes == name].sum())
