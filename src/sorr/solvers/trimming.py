@@ -48,6 +48,7 @@ _FAST_TOL_BEFORE_TRIMMING = 1e-6  # a trimming step costs as much as several fas
 _SHORT_FIT_STEPS = 25  # to a start by a convex relative of the loss
 _SHARP_WIDTHS = (0.01, 0.001)  # of the corners of losses with several outputs
 _NEAR_WIDTHS = (0.03, 0.01, 0.003)  # of corners, from the minimum of a sample on
+_START_ROWS = 1000  # of a sample, on which candidates are compared
 _FEW_SAMPLED_ROWS = 20_000  # rows of a sample that need no sample of their own
 _SAMPLE_TOL = 0.5  # of the fast phase on a sample, times parameters for each row
 _TOUCHES = 1e-9  # relative distance below which a majoriser touches the objective
@@ -218,7 +219,8 @@ class _Search:
             average = objective.at(average_start(objective, self.rng))
             return [(first, True), (first, False), (average, False)]
         number = None if n_starts == "auto" else n_starts
-        points = start_points(objective, number, _MAX_POLISHED, None, self.rng)
+        size = max(_START_ROWS, 20 * objective.n_parameters) if self.is_sampled else None
+        points = start_points(objective, number, _MAX_POLISHED, size, self.rng)
         if objective.n_samples > _MAX_PATIENT_ROWS:  # on a sample, one minimum can look like two
             values = [point.value for point in points]
             sketches = [objective.sketch(point) for point in points]
