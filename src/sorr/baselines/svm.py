@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +14,8 @@ from sorr._typing import FloatArray
 from sorr.baselines.label_models import IterativeLabelModel
 from sorr.estimators import Labels, Rows, print_steps
 from sorr.losses import Loss, MultilabelHinge, RoundedMultilabelHinge, RoundedTopKSVM, TopKSVM
-from sorr.objectives import Point, RankedRangeObjective, Ray
-from sorr.solvers import Memory, Progress, Step, descend, solve_symmetric
+from sorr.objectives import Point, RankedRangeObjective
+from sorr.solvers import Memory, Progress, Step, descend, solve_symmetric, take_newton_steps
 
 _TOL = 1e-3  # the default tolerance
 _LARGE_TOL = 1e-2  # the same where X holds many numbers
@@ -28,7 +29,6 @@ _AIM = 0.9  # share of the tolerance that the next width aims at
 _MIN_WIDTH = 1e-9  # of corners that are sharp in floating-point numbers
 _PRECISE_TOL = 1e-4  # below it, predictions in float32 are not enough
 _MIN_DECREASE = 1e-15  # that a Newton step must promise, relative to the objective
-_ARMIJO = 1e-4
 _INTERCEPT_CURVATURE = 1e-8  # of an intercept that has none, relative to that of a corner
 
 
@@ -272,7 +272,14 @@ def _minimise_rounded(
         smooth = objective.replace(loss=rounded(width))
         start_point, steps_left = smooth.at(point.theta, point.raw), max_iter - n_iter
         if is_small:
-            neighbour = _take_newton_steps(smooth, start_point, width, steps_left, record)
+            neighbour = take_newton_steps(
+                smooth,
+                start_point,
+                partial(_newton_metric, smooth, width),
+                tol=_MIN_DECREASE,
+                max_iter=steps_left,
+                record=record,
+            )
         else:
             neighbour = descend(
                 smooth,
@@ -291,38 +298,12 @@ def _minimise_rounded(
         width *= max(_NEXT_WIDTH, _AIM * tol / hidden)
 
 
-def _take_newton_steps(
-    objective: RankedRangeObjective,
-    point: Point,
-    width: float,
-    max_iter: int,
-    record: Callable[[Point], None],
-) -> Point:
-    """Return the minimum of a neighbour with corners of that width."""
+def _newton_metric(
+    objective: RankedRangeObjective, width: float, point: Point
+) -> Callable[[FloatArray], FloatArray]:
+    """Return the inverse of the Hessian of a neighbour with corners of that width."""
     extra = np.zeros(objective.shape)
     extra[objective.design.n_features :] = _INTERCEPT_CURVATURE / width
-    for _ in range(max_iter):
-        gradient, hessian = objective.gradient(point), objective.hessian(point)
-        hessian[np.diag_indices_from(hessian)] += extra.ravel()
-        step = -solve_symmetric(hessian)(gradient.ravel()).reshape(objective.shape)
-        slope = float(np.vdot(gradient, step))
-        if not slope < -_MIN_DECREASE * point.value:
-            break
-        moved = _backtrack(objective.ray(point, step), slope)
-        if moved is None:
-            break
-        point = moved
-        record(point)
-    return point
-
-
-def _backtrack(ray: Ray, slope: float) -> Point | None:
-    """Return a lower point along a step, or None if rounding leaves none."""
-    t, start = 1.0, ray.start.value
-    while t > 1e-10:
-        moved = ray.at(t)
-        if moved.value <= start + _ARMIJO * t * slope:
-            return moved
-        curve = moved.value - start - t * slope
-        t *= min(max(-slope * t / (2 * curve), 0.1), 0.7)
-    return None
+    hessian = objective.hessian(point)
+    hessian[np.diag_indices_from(hessian)] += extra.ravel()
+    return solve_symmetric(hessian)

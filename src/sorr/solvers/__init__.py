@@ -6,7 +6,7 @@
 
 from sorr.solvers.convex import topsum
 from sorr.solvers.dc_algorithm import KSchedule, dca
-from sorr.solvers.descent import Memory, descend, search_line
+from sorr.solvers.descent import Memory, descend, search_line, take_newton_steps
 from sorr.solvers.enumeration import exhaustive
 from sorr.solvers.interior import solve_symmetric
 from sorr.solvers.path import Path, grid, solve_path
@@ -34,6 +34,7 @@ __all__ = [
     "search_line",
     "solve_path",
     "solve_symmetric",
+    "take_newton_steps",
     "topsum",
     "trim",
 ]

@@ -37,6 +37,7 @@ _ARMIJO = 1e-4  # share of the decrease promised by the slope that a step has to
 _WIDTHS = (0.5, 0.1)  # of rounded corners, relative to the typical loss
 _SUBGRADIENT_ROWS = 5000  # rows below which subgradients bring the last percent
 _MAX_METRIC_PARAMETERS = 65  # parameters up to which a Hessian from a sample is worth its price
+_SAMPLE_TOL, _SAMPLE_STEPS = 1e-3, 8  # of Newton steps on the rows of that Hessian
 _NEAR_MINIMUM = 1e-2  # promised decrease, relative to the objective, at which a sample is no help
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -82,7 +83,8 @@ def descend(
     for width in widths:
         smooth = objective.smoothed(width * scale if scale > 0 else width)
         start = smooth.at(point.theta, point.raw)
-        end = run(smooth, start, tol=10 * tol, record=None, memory=memory)
+        last = tol if smooth.is_rounded else 10 * tol  # Newton steps bring more than they cost
+        end = run(smooth, start, tol=last, record=None, memory=memory)
         point = objective.at(end.theta, end.raw)
         if point.value < best.value:
             best = point
@@ -194,22 +196,43 @@ def _sampled_start(
         metric = _newton_metric(sample, end)
         if gradient @ metric(gradient) < _NEAR_MINIMUM * point.value:  # a sample knows no better
             return point, metric
-    for _ in range(8 if sample is not objective else 0):
-        gradient = sample.gradient(end)
-        solve = _newton_metric(sample, end)
-        direction = -solve(gradient.ravel()).reshape(sample.shape)
-        slope = float(gradient.ravel() @ direction.ravel())
-        if not slope < -1e-3 * end.value:
-            break
-        moved = search_line(sample.ray(end, direction), slope)
-        if moved is None:
-            break
-        end = moved
+    if sample is not objective:
+        end = take_newton_steps(
+            sample, end, partial(_newton_metric, sample), tol=_SAMPLE_TOL, max_iter=_SAMPLE_STEPS
+        )
     metric = _newton_metric(sample, end)
     if sample is objective:
         return end, metric
     moved = objective.near(point, end.theta)
     return (moved if moved.value < point.value else point), metric
+
+
+def take_newton_steps(
+    objective: Objective,
+    point: Point,
+    metric: Callable[[Point], Callable[[FloatArray], FloatArray]],
+    *,
+    tol: float,
+    max_iter: int,
+    record: Callable[[Point], None] | None = None,
+) -> Point:
+    """Return a lower point by Newton steps, as long as they promise a decrease above `tol`.
+
+    `metric` gives the inverse of the Hessian at a point.
+    """
+    for _ in range(max_iter):
+        gradient = objective.gradient(point)
+        direction = -metric(point)(gradient.ravel()).reshape(objective.shape)
+        slope = float(np.vdot(gradient, direction))
+        if not slope < -tol * point.value:
+            break
+        moved = search_line(objective.ray(point, direction), slope)
+        if moved is None:  # rounding leaves no lower point
+            break
+        point = moved
+        if record is not None:
+            record(point)
+    return point
 
 
 def _newton_metric(objective: Objective, point: Point) -> Callable[[FloatArray], FloatArray]:
@@ -399,13 +422,8 @@ def newton_past_corners(
             decrement = -float(gradient @ step)
             if not decrement > 0:
                 break
-            ray, t = soft.ray(soft.at(point.theta, point.raw), step), 1.0
-            for _ in range(12):
-                moved = ray.at(t)
-                if moved.value <= ray.start.value - _ARMIJO * t * decrement:
-                    break
-                t /= 2.5
-            else:
+            moved = search_line(soft.ray(soft.at(point.theta, point.raw), step), -decrement)
+            if moved is None:
                 break
             point = objective.at(moved.theta, moved.raw)
             if point.value < best.value:
