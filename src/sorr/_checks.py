@@ -194,8 +194,10 @@ def classes_of(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IntArray]:
     """Return the classes, two at least, and for each row the index of its own."""
     from sklearn.utils.multiclass import check_classification_targets
 
-    check_classification_targets(y)
-    classes = np.unique(y)
+    classes = np.unique(y) if y.dtype.kind in "iuf" and y.ndim == 1 else None
+    if classes is None or len(classes) > 2 or np.any(classes % 1 != 0):
+        check_classification_targets(y)  # two whole numbers are classes without a closer look
+        classes = np.unique(y)
     if len(classes) < 2:
         raise ValueError(
             f"y holds one class only, {classes.tolist()[0]!r}, in the rows that count; needed two "
@@ -291,7 +293,8 @@ def as_seed(random_state: Any) -> int | np.random.Generator | None:
     if random_state is None or isinstance(random_state, np.random.Generator):
         return random_state
     if isinstance(random_state, Integral):
-        check_random_state(random_state)
+        if not 0 <= int(random_state) < 2**32:
+            check_random_state(random_state)  # refuses it
         return int(random_state)
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sorr.objectives import RankedRangeObjective, lower_bound
 from sorr.ranked import Mass
-from sorr.solvers import Status, topsum
+from sorr.solvers import Status, topsum, trim
 from sorr.solvers.convex import polish
 from tests.slow import slow
 from tests.solvers.problems import (
@@ -110,6 +110,7 @@ def test_bands_of_many_rows_find_the_minimum_of_all_rows_at_once(loss, monkeypat
     X, _ = classes(1500, 4)
     y = targets_for(loss, X)
     objective = RankedRangeObjective(X, y, loss, k=600, C=1e3)
+    monkeypatch.setattr("sorr.solvers.convex._MAX_ROWS_FROM_ZERO", 0)
     banded = topsum(objective)
     monkeypatch.setattr("sorr.solvers.convex._MAX_ROWS_AT_ONCE", 10_000)
     at_once = topsum(objective)
@@ -180,6 +181,62 @@ def test_hard_problems_are_certified(kind, loss):
         for C in (1.0, 1e4, 1e8):
             solution = topsum(RankedRangeObjective(X, y, loss, k=k, C=C))
             assert solution.gap <= 1e-6, (k, C)
+
+
+@pytest.mark.parametrize(
+    "kind", ["plain", "repeated", "scaled", "shifted", "noise", "masses", "by class"]
+)
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge"])
+def test_a_few_thousand_rows_are_certified_at_once(kind, loss):
+    rng = np.random.default_rng(2)
+    n, options = 1500, {}
+    X = rng.standard_normal((n, 6))
+    y = np.where(X @ np.arange(1.0, 7.0) / 5 + rng.standard_normal(n) > 0, 1.0, -1.0)
+    if kind == "repeated":
+        X, y = np.repeat(X[:150], 10, axis=0), np.repeat(y[:150], 10)
+    elif kind == "scaled":
+        X = X * np.logspace(-3, 3, 6)
+    elif kind == "shifted":
+        X = X + 1000
+    elif kind == "noise":
+        y = rng.permutation(y)
+    elif kind == "masses":
+        options["sample_weight"] = rng.integers(0, 4, n)
+    elif kind == "by class":
+        options["groups"] = y
+    for k in (0.001, 0.1, 0.8, 0.999):
+        for C in (1e-2, 1.0, 1e8):
+            solution = topsum(RankedRangeObjective(X, y, loss, k=k, C=C, **options))
+            assert solution.gap <= 1e-6, (k, C)
+            assert len(solution.trace) <= 3  # no fast phase, hardly ever a second step
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge"])
+def test_a_few_thousand_rows_have_the_minimum_of_a_conic_solver(loss):
+    X, y = classes(1200, 4)
+    solution = topsum(RankedRangeObjective(X, y, loss, k=900, C=1e3))
+    minimum = conic_minimum(X, y, loss, 900, 1e3)
+    assert abs(solution.objective - minimum) <= 1e-6 * minimum
+
+
+@pytest.mark.parametrize("n", [300, 1500])
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "absolute", "squared"])
+@pytest.mark.parametrize("k", [0.4, None])
+def test_trim_solves_a_convex_objective_as_topsum_does(n, loss, k):
+    X, _ = classes(n, 4)
+    objective = RankedRangeObjective(X, targets_for(loss, X), loss, k=k, C=1e3)
+    trimmed, top = trim(objective, random_state=0), topsum(objective)
+    assert trimmed.status is top.status is Status.OPTIMAL
+    assert trimmed.gap <= 1e-6
+    assert trimmed.objective == pytest.approx(top.objective, rel=2e-6)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_a_smaller_gap_is_reached_where_it_is_asked_for(loss):
+    X, y = classes(400, 4)
+    objective = RankedRangeObjective(X, y, loss, k=0.7, C=1e3)
+    for tol in (1e-3, 1e-6, 1e-10):
+        assert topsum(objective, tol=tol).gap <= tol
 
 
 def test_a_loss_without_pieces_is_refused_with_a_way_out():

@@ -28,14 +28,12 @@ from sorr._checks import as_masses, check_choice
 from sorr._typing import FloatArray
 from sorr.losses import Loss
 from sorr.objectives import RankedRangeObjective, lower_bound
-from sorr.solvers import Status, solve_symmetric, topsum
+from sorr.solvers import EliminatedRows, Move, Status, choose_move, solve_symmetric, topsum
 
 _POWERS = {"l1": 1, "l2": 2}  # of the norms
 _ROUNDING = 1e-14  # of the budget, which value and bound both hold
 _MAX_STALLED_STEPS = 20  # steps in a row without progress
 _MIN_PRODUCTS = 1e-3  # of constraints and multipliers, as a share of what may be left to gain
-_STEP_TO_BOUNDARY = 0.99  # share of the way to the boundary that a step goes
-_MIN_STEP = 1e-2  # below it, a corrected step gives way to one towards the centre
 _MIN_ROOM = 0.1  # share of the room of a row that curved losses may not take
 _MAX_RISE = 0.5  # share of the fall of the threshold, and of all products, that they may undo
 _MAX_TRIALS = 60  # lengths of a step, each 0.7 of the one before
@@ -260,19 +258,6 @@ class SlackProblem:
 # -- The interior point method ---------------------------------------------------------------------
 
 
-class _Direction(NamedTuple):
-    """A change of all variables of the method; `a` is that of the constraints."""
-
-    theta: FloatArray
-    raw: FloatArray
-    t: float
-    xi: FloatArray
-    a: FloatArray
-    V: FloatArray
-    u: FloatArray
-    mu: float
-
-
 class _Interior:
     """The variables of a primal-dual method, and one step of a predictor and a corrector."""
 
@@ -286,7 +271,6 @@ class _Interior:
         total, pieces = float(mass.sum()), s.shape[1]
         self.products = np.inf  # before the last step
         self.is_bounded = power == 1  # whether slack needs a bound to stay positive
-        self.count = total * (pieces + self.is_bounded)
         # On the central path, but for the gradient: equal slack, and room as large as the losses.
         even = budget / total ** (1 / power)
         distance = max(float(s.max()), even)
@@ -324,119 +308,97 @@ class _Interior:
         The sum of products stays above `least`: smaller ones would block the way to a minimum that
         is still far.
         """
-        objective, mass = self.objective, self.mass
-        s, A = self._pieces(self.raw)
+        s, slopes = self._pieces(self.raw)
         a = (self.xi + self.t)[:, None] - s
-        self.products = self._products(a)
+        slack, multiplier, mass = [a.ravel()], [self.V.ravel()], [np.repeat(self.mass, s.shape[1])]
+        if self.is_bounded:
+            slack, multiplier, mass = [*slack, self.xi], [*multiplier, self.u], [*mass, self.mass]
+        pairs = np.array([np.concatenate(slack), np.concatenate(multiplier)])
+        self.products = float(pairs[0] @ pairs[1])
         if not self.products > 0:
             return False
-        left = self._left()
+        newton = self._eliminate(pairs, a, slopes)
+        chosen, length = choose_move(pairs, np.concatenate(mass), newton, least=least)
+        return self._move(chosen, length, a)
+
+    def _eliminate(
+        self, pairs: FloatArray, a: FloatArray, slopes: FloatArray
+    ) -> Callable[[FloatArray], Move]:
+        """Return Newton steps from changes of the products of all pairs."""
+        objective, mass, n = self.objective, self.mass, len(self.mass)
         slope, bend = mass * self.xi ** (self.power - 1), mass * (self.power - 1.0)  # of the budget
         h = self.u / self.xi if self.is_bounded else self.u
-        e = self.V / a
-        E = e.sum(axis=1)
-        mean = np.einsum("il,ilj->ij", e, A) / E[:, None]
-        spread = A - mean[:, None, :]
-        D = self.mu * bend + h + E
-        q = E * (self.mu * bend + h) / D
-        block = np.einsum("il,ilj,ilk->ijk", e, spread, spread)
-        block += q[:, None, None] * mean[:, :, None] * mean[:, None, :]
+        rows = EliminatedRows(self.V / a, slopes, self.mu * bend + h)
+        block = rows.blocks()
         if objective.loss.has_curvature:
             curvature = objective.loss.curvature(objective.y, self.raw)
             curvature = curvature[:, None, None] if curvature.ndim == 1 else curvature
             block += self.V[:, :1, None] * curvature
-        several = len(objective.shape) == 2
-        size = self.theta.size
+        several, size = len(objective.shape) == 2, self.theta.size
         M = objective.design.gram(block if several else block[:, 0, 0])
         M[np.arange(size), np.arange(size)] += objective.ridge_diagonal
         # The threshold and the multiplier of the budget are eliminated together: each by itself may
         # be almost undetermined.
-        share = slope * E / D
-        edges = np.column_stack([-self._pull(q[:, None] * mean), self._pull(share[:, None] * mean)])
+        share = slope * rows.total / rows.den
+        edges = np.column_stack(
+            [-self._pull(rows.q[:, None] * rows.mean), self._pull(share[:, None] * rows.mean)]
+        )
         off = -float(share.sum())
-        first, last = float(q.sum()), -float(slope @ (slope / D))
+        first, last = float(rows.q.sum()), -float(slope @ (slope / rows.den))
         inverse = np.array([[last, -off], [-off, first]]) / np.float64(first * last - off * off)
         solve = solve_symmetric(M - edges @ inverse @ edges.T)
-        ridge = objective.ridge_gradient(self.theta).ravel()
+        ridge, left = objective.ridge_gradient(self.theta).ravel(), self._left()
 
-        def direction(target: float, second: _Direction | None) -> _Direction:
-            """Return the Newton step towards products of that size, for each unit of mass."""
-            products = target * mass[:, None]
-            to_V = (products if second is None else products - second.a * second.V) / a
-            to_u = np.zeros_like(mass)
-            if self.is_bounded:
-                product = target * mass
-                to_u = (product if second is None else product - second.xi * second.u) / self.xi
-            rho = to_V.sum(axis=1) + to_u - self.mu * slope
-            lifted = (E * rho / D)[:, None] * mean - np.einsum("il,ilj->ij", to_V, A)
-            rest = np.array(
-                [
-                    float(to_V.sum()) - 1 - float((E * rho / D).sum()),
-                    left - float(slope @ (rho / D)),
-                ]
-            )
-            flat_theta = solve(self._pull(lifted) - ridge - edges @ (inverse @ rest))
-            t, mu = (float(x) for x in inverse @ (rest - edges.T @ flat_theta))
-            theta = flat_theta.reshape(self.theta.shape)
-            raw = objective.raw_prediction(theta)
-            flat = raw[:, None] if raw.ndim == 1 else raw
-            xi = (rho - mu * slope - E * (t - (mean * flat).sum(axis=1))) / D
-            da = (xi + t)[:, None] - np.einsum("ilj,ij->il", A, flat)
-            to_V, to_u = to_V - self.V - e * da, to_u - self.u - h * xi
-            return _Direction(theta, raw, t, xi, a=da, V=to_V, u=to_u, mu=mu)
+        def newton(change: FloatArray) -> Move:
+            moved = change / pairs[0]
+            to_V = moved[: a.size].reshape(a.shape)
+            to_u = moved[a.size :] if self.is_bounded else np.zeros(n)
+            new_V, new_u = to_V + self.V, to_u + self.u - self.mu * slope
+            flat, lifted = rows.push(new_V, new_u)
+            push = new_V.sum(axis=1) + new_u
+            rest = np.array([float(flat.sum()) - 1, left - float(slope @ (push / rows.den))])
+            theta = solve(-self._pull(lifted) - ridge - edges @ (inverse @ rest))
+            t, mu = inverse @ (rest - edges.T @ theta)
+            raw = objective.raw_prediction(theta.reshape(objective.shape))
+            flat_raw = raw[:, None] if raw.ndim == 1 else raw
+            xi, da = rows.slack_moves(push - mu * slope, flat_raw, np.full(n, t))
+            changes = [da.ravel(), xi], [(to_V - rows.e * da).ravel(), to_u - h * xi]
+            if not self.is_bounded:
+                changes = changes[0][:1], changes[1][:1]
+            free = np.concatenate([theta, [t, mu], xi])
+            return Move(free, raw, np.array([np.concatenate(side) for side in changes]))
 
-        now = self.products / self.count
-        ahead = direction(0.0, None)
-        reach = min(1.0, self._reach(ahead, a))
-        then = self._products(a, ahead, reach) / self.count
-        sigma = min(max(then / now, 0.0) ** 3, 1.0)
-        chosen = direction(max(sigma * now, least / self.count), ahead)
-        if _STEP_TO_BOUNDARY * self._reach(chosen, a) < _MIN_STEP:
-            chosen = direction(0.5 * now, None)
-        return self._move(chosen, a)
+        return newton
 
-    def _products(self, a: FloatArray, d: _Direction | None = None, length: float = 0.0) -> float:
-        """Return the sum of constraints times multipliers, now or further along a direction."""
-        V, xi, u = self.V, self.xi, self.u
-        if d is not None:
-            a, V = a + length * d.a, V + length * d.V
-            xi, u = xi + length * d.xi, u + length * d.u
-        return float((a * V).sum()) + (float(xi @ u) if self.is_bounded else 0.0)
-
-    def _reach(self, d: _Direction, a: FloatArray) -> float:
-        """Return how far a direction goes until a constraint or a multiplier is zero."""
-        pairs = [(a, d.a), (self.V, d.V)]
-        if self.is_bounded:
-            pairs += [(self.xi, d.xi), (self.u, d.u)]
-        steepest = max(float(np.max(-change / value)) for value, change in pairs)
-        return 1 / steepest if steepest > 0 else np.inf
-
-    def _move(self, d: _Direction, a: FloatArray) -> bool:
+    def _move(self, move: Move, length: float, a: FloatArray) -> bool:
         """Go along a direction while everything stays inside.
 
         Curved losses take room from their row. If it is not enough, the threshold rises, away from
         the minimum, but by no more than may be left to gain.
         """
-        length = min(1.0, _STEP_TO_BOUNDARY * self._reach(d, a))
-        if not np.isfinite(d.theta).all() or not length > 0:
+        size = self.theta.size
+        theta, (t, mu), xi = np.split(move.free, [size, size + 2])
+        if not np.isfinite(theta).all() or not length > 0:
             return False
+        da = move.pairs[0, : a.size].reshape(a.shape)
         for _ in range(_MAX_TRIALS):
-            raw = self.raw + length * d.raw
-            level = self.xi + length * d.xi + self.t + length * d.t
-            short = _MIN_ROOM * (a + length * d.a) - (level[:, None] - self._pieces(raw)[0])
+            raw = self.raw + length * move.raw
+            level = self.xi + length * xi + self.t + length * t
+            short = _MIN_ROOM * (a + length * da) - (level[:, None] - self._pieces(raw)[0])
             rise = max(float(short.max()), 0.0)
-            if rise <= _MAX_RISE * (self.products + length * max(-d.t, 0.0)):
+            if rise <= _MAX_RISE * (self.products + length * max(-t, 0.0)):
                 break
             length *= 0.7
         else:
             return False
-        self.theta = self.theta + length * d.theta
+        self.theta = self.theta + length * theta.reshape(self.theta.shape)
         self.raw = raw
-        self.t += length * d.t + rise
-        self.xi = self.xi + length * d.xi
-        self.V = self.V + length * d.V
-        self.u = self.u + length * d.u
-        self.mu += length * d.mu
+        self.t += length * float(t) + rise
+        self.xi = self.xi + length * xi
+        self.V = self.V + length * move.pairs[1, : a.size].reshape(a.shape)
+        if self.is_bounded:
+            self.u = self.u + length * move.pairs[1, a.size :]
+        self.mu += length * float(mu)
         return True
 
 

@@ -74,6 +74,7 @@ def make_band(
         chosen.append(rows[near])
         remaining.append(rest)
     rows = np.concatenate(chosen)
+    is_whole = len(rows) == objective.n_samples and len(chosen) == 1  # then in their own order
     gradient = objective.ridge_gradient(point.theta).ravel()
     hessian: FloatArray = np.diag(objective.ridge_diagonal)
     if full.any():
@@ -82,8 +83,8 @@ def make_band(
         if loss.has_curvature:
             hessian = objective.curvature_at(point.raw, full)
     band = Band(
-        design=objective.design.take(rows),
-        y=objective.y[rows],
+        design=objective.design if is_whole else objective.design.take(rows),
+        y=objective.y if is_whole else objective.y[rows],
         loss=loss,
         omega=omega[rows],
         group=np.concatenate(label),
@@ -96,6 +97,8 @@ def make_band(
 
     def weights_of(solved: FloatArray) -> Weigh:
         def weigh(raw: FloatArray) -> FloatArray:
+            if is_whole:
+                return solved
             values = loss.pieces(objective.y, raw)[0]
             weights = np.zeros(values.shape)
             weights[np.arange(len(weights)), values.argmax(axis=1)] = full

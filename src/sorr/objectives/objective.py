@@ -608,6 +608,8 @@ class RankedRangeObjective:
 
     def majorise(self, point: Point) -> tuple[RankedRangeObjective, Point]:
         """Return the trimming majoriser at a point, and the same point on it."""
+        if self.is_convex and not self.loss.has_majoriser:
+            return self, point
         majoriser = self.trimmed(point.raw)
         # It touches the objective at the point: only the shares differ.
         return majoriser, point._replace(shares=majoriser.shares(point.raw), slopes=None)

@@ -319,6 +319,10 @@ def _weights(values: FloatArray, ends: Ends, weight: Weight | None) -> FloatArra
             shares[narrowed.rows] = _weights(narrowed.values, narrowed.ends, narrowed.weight)
             return shares
     largest, smallest = find_extremes(values, ends, weight)
+    if values.ndim == 1 and weight is None and largest is None and smallest is not None:
+        kept = values >= smallest
+        if np.count_nonzero(kept) == ends.k:  # no tie at the end of the range, no parts of values
+            return kept.astype(values.dtype)
     inside = np.ones(values.shape, dtype=bool)
     if largest is not None:
         inside &= values < largest[..., None]

@@ -8,22 +8,25 @@ from sorr.solvers.convex import topsum
 from sorr.solvers.dc_algorithm import KSchedule, dca
 from sorr.solvers.descent import Memory, descend, search_line, take_newton_steps
 from sorr.solvers.enumeration import exhaustive
-from sorr.solvers.interior import solve_symmetric
+from sorr.solvers.interior import EliminatedRows, Move, choose_move, solve_symmetric
 from sorr.solvers.path import Path, grid, solve_path
 from sorr.solvers.solution import Minimum, Progress, Solution, Status, Step, constant_model
 from sorr.solvers.starts import average_start, find_starts, is_small
 from sorr.solvers.trimming import trim
 
 __all__ = [
+    "EliminatedRows",
     "KSchedule",
     "Memory",
     "Minimum",
+    "Move",
     "Path",
     "Progress",
     "Solution",
     "Status",
     "Step",
     "average_start",
+    "choose_move",
     "constant_model",
     "dca",
     "descend",

@@ -21,7 +21,7 @@ from sorr._checks import check_limits
 from sorr._typing import FloatArray
 from sorr.objectives import Objective, Point, RankedRangeObjective, blurred
 from sorr.solvers.descent import can_pass_corners, descend, newton_past_corners
-from sorr.solvers.interior import solve_interior, solve_symmetric
+from sorr.solvers.interior import InteriorMethod, solve_symmetric
 from sorr.solvers.solution import (
     Progress,
     Solution,
@@ -49,7 +49,13 @@ _WIDTHS = (1e-2, 1e-3, 1e-4)  # of corners and cuts, relative to the typical los
 _MAX_ROWS_AT_ONCE = 1000  # rows up to which the interior point method takes all of them
 _MIN_BAND = {True: 0, False: 400}  # rows in a band: for losses with curvature, and for others
 _BAND_PER_PARAMETER = {True: 8, False: 4}  # the same, for each parameter
-_BAND_TOL = 1e-9  # of the interior point method
+_MAX_ROWS_FROM_ZERO = 10_000  # the same from a start at zero, if steps are cheap: one output,
+_MAX_PARAMETERS_FROM_ZERO = {True: 64, False: 128}  # one piece, and few parameters, as above
+_MAX_ENTRIES_FROM_ZERO = 300_000  # rows times parameters
+_BAND_TOL = 0.1  # of the interior point method, as a share of the gap to reach; at most:
+_MAX_BAND_TOL = 1e-7
+_TIGHTER = 1e-2  # factor on it if the gap is not reached
+_MIN_BAND_TOL = 1e-12  # below it, the method starts anew instead
 
 
 class Certified(NamedTuple):
@@ -120,13 +126,9 @@ def topsum(
     refuse_unknown_pieces(objective)
     trace = Trace(objective, progress)
     point = objective.at(as_start(objective, start))
-    if objective.n_samples > _FAST_PHASE_ROWS:
-        point = descend(objective, point)
-        if can_pass_corners(objective) and objective.n_samples > _NEWTON_CORNER_ROWS:
-            point = newton_past_corners(objective, point)
     certified = minimise_top_sum(
         objective,
-        point,
+        approach(objective, point),
         tol=tol,
         max_iter=max_iter,
         patience=0,
@@ -149,6 +151,22 @@ def refuse_unknown_pieces(objective: Objective) -> None:
             f"a certificate needs a loss that is smooth, or whose pieces are known, and "
             f"{objective.loss.name} is neither; use trim with certify=False, or a smooth loss"
         )
+
+
+def approach(
+    objective: RankedRangeObjective,
+    point: Point,
+    *,
+    rng: np.random.Generator | None = None,
+    record: Callable[[Point], None] | None = None,
+) -> Point:
+    """Return a lower point of a convex objective: the fast phase, where it pays."""
+    if objective.n_samples <= _FAST_PHASE_ROWS or takes_all_rows(objective, point):
+        return point
+    point = descend(objective, point, rng=rng, record=record)
+    if can_pass_corners(objective) and objective.n_samples > _NEWTON_CORNER_ROWS:
+        point = newton_past_corners(objective, point, record)
+    return point
 
 
 def minimise_top_sum(
@@ -175,7 +193,7 @@ def minimise_top_sum(
         best = Certified(point, objective.lower_bound(point, weights, enough), weights)
         if best.gap <= tol:
             return best
-    step = _choose_steps(objective)
+    step = _choose_steps(objective, point, tol)
     for number in range(max_iter):
         theta, weigh = step(best.point)
         moved, end = _search(objective, best.point, theta)
@@ -211,13 +229,18 @@ def _may_be_certified(objective: Objective, point: Point, tol: float) -> bool:
     return objective.C / 2 * float(gradient @ gradient) <= tol * point.value
 
 
+def can_be_polished(objective: Objective) -> bool:
+    """Tell whether a Newton step can give more digits, at little cost."""
+    return _is_smooth(objective) and objective.n_parameters <= _MAX_POLISH_PARAMETERS
+
+
 def polish(objective: Objective, point: Point) -> Point:
     """Return a certified point after one more Newton step, where that gives all digits.
 
     A gap of 1e-12 in the objective leaves parameters right to about 1e-6 only. The step is taken
     if nothing is ranked, the loss is smooth, parameters are few and the gradient gets smaller.
     """
-    if not _is_smooth(objective) or objective.n_parameters > _MAX_POLISH_PARAMETERS:
+    if not can_be_polished(objective):
         return point
     theta = _NewtonSteps(objective)(point)[0]
     if not np.isfinite(theta).all():
@@ -261,6 +284,7 @@ def _certify_constant(objective: Objective, point: Point) -> Certified | None:
         objective.n_samples <= _FAST_PHASE_ROWS
         or objective.n_parameters > _MAX_DENSE_PARAMETERS
         or objective.spread(point) > 1  # near the constant model, predictions hardly differ
+        or takes_all_rows(objective, point)
     ):
         return None
     constant = objective.at(constant_model(objective))
@@ -287,10 +311,34 @@ def _is_smooth(objective: Objective) -> bool:
     return objective.groups.is_full and objective.loss.has_curvature
 
 
-def _choose_steps(objective: Objective) -> _Steps:
+def _choose_steps(objective: Objective, point: Point, tol: float) -> _Steps:
     if objective.n_parameters > _MAX_DENSE_PARAMETERS:
         return _FirstOrderSteps(objective)
-    return _NewtonSteps(objective) if _is_smooth(objective) else _BandSteps(objective)
+    if _is_smooth(objective):
+        return _NewtonSteps(objective)
+    return _BandSteps(objective, point, tol)
+
+
+def takes_all_rows(objective: Objective, point: Point) -> bool:
+    """Tell whether the interior point method takes all rows at once, from a point.
+
+    From zero, where nothing is known about the rows, that is faster than a fast phase and a band.
+    """
+    if _is_smooth(objective) or objective.n_parameters > _MAX_DENSE_PARAMETERS:
+        return False
+    rows, size = objective.n_rows, objective.n_parameters
+    if rows <= _MAX_ROWS_AT_ONCE:
+        return True
+    return (
+        isinstance(objective, RankedRangeObjective)
+        and rows <= _MAX_ROWS_FROM_ZERO
+        and size <= _MAX_PARAMETERS_FROM_ZERO[objective.loss.has_curvature]
+        and rows * size <= _MAX_ENTRIES_FROM_ZERO
+        and len(objective.shape) == 1
+        and (objective.loss.smooth or objective.loss.floor == 0)
+        and not objective.design.is_sparse
+        and not point.theta.any()
+    )
 
 
 @dataclass
@@ -369,15 +417,20 @@ def _solve_parts(slopes: FloatArray, mixed: FloatArray) -> FloatArray:
 class _BandSteps:
     """Steps for ranked rows, or for a loss with corners: an interior point method for a band.
 
-    A wider band makes a step larger and dearer.
+    A wider band makes a step larger and dearer. If the band has all rows, the next step continues
+    the method to a smaller tolerance.
     """
 
-    def __init__(self, objective: Objective) -> None:
+    def __init__(self, objective: Objective, point: Point, tol: float) -> None:
         self.objective = objective
         self.n_rows = objective.n_rows
+        self.tol = min(_BAND_TOL * tol, _MAX_BAND_TOL)
         curved = objective.loss.has_curvature
         size = max(_BAND_PER_PARAMETER[curved] * (objective.n_parameters + 1), _MIN_BAND[curved])
-        self.size = self.n_rows if self.n_rows <= _MAX_ROWS_AT_ONCE else min(size, self.n_rows)
+        is_whole = takes_all_rows(objective, point)
+        self.size = self.n_rows if is_whole else min(size, self.n_rows)
+        self.method: InteriorMethod | None = None
+        self.weights_of: Callable[[FloatArray], Any]
 
     def widen(self) -> bool:
         """Take more rows into the band; return whether there were any more."""
@@ -388,6 +441,12 @@ class _BandSteps:
 
     def __call__(self, point: Point) -> tuple[FloatArray, _Weigh]:
         """Return where a step leads to, and the weights of the rows there."""
-        band, weights_of = self.objective.band(point, self.size)
-        solved = solve_interior(band, point.theta, tol=_BAND_TOL)
+        if self.method is None or self.tol < _MIN_BAND_TOL:
+            band, self.weights_of = self.objective.band(point, self.size)
+            self.method = InteriorMethod(band, point.theta)
+        solved, weights_of = self.method.run(tol=self.tol), self.weights_of
+        if self.method.n_rows < self.n_rows:
+            self.method = None
+        else:
+            self.tol *= _TIGHTER
         return solved.theta, lambda _: weights_of(solved.weights)

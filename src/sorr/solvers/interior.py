@@ -9,6 +9,9 @@ with a convex quadratic q for the ridge and the rows that certainly count in ful
 :math:`s_{il}` are the pieces of the loss of row i. The multipliers :math:`V_{il}` of the last
 constraints are the weights of the rows, :math:`u_i = \omega_i - \sum_l V_{il}` those of the first.
 If the loss has a floor, so has every :math:`\lambda_g`, with a multiplier :math:`\nu_g`.
+
+All pairs of a constraint and its multiplier stand in two rows of one array, so that a step of the
+method is a few operations on whole arrays: :math:`(a, \xi, \lambda)` above :math:`(V, u, \nu)`.
 """
 
 from __future__ import annotations
@@ -17,14 +20,21 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg
+from scipy.linalg import lapack
 
 from sorr._typing import FloatArray
-from sorr.objectives import Band
+from sorr.objectives import Band, Design
 
 _STEP_TO_BOUNDARY = 0.99  # share of the way to the boundary that a step takes
+_MIN_STEP = 1e-2  # below it, a corrected step gives way to one towards the centre
 _PATIENCE = 30  # steps without progress after which it stops: far from the minimum there are some
 _TINY = 1e-300
+_RIDGES = (1e-15, 1e-12, 1e-9, 1e-6)  # added to the unit diagonal, until there is a factor
+_MAX_COPIED = 1 << 18  # entries of X up to which a copy with a column of ones makes steps cheaper
+_CLASS_FACTOR = 2.0  # of the least squares fit to classes, at the start; 3 is as good, 1 is worse
+_SQUARE_COLUMNS = 40  # columns from which half of a symmetric product is faster than all of it
+_CENTRE_TOL = 1e-2  # error of the sum of shares at the start, relative to the sum
+_CENTRE_STEPS = 20  # to that sum, at most
 
 
 class Interior(NamedTuple):
@@ -36,244 +46,467 @@ class Interior(NamedTuple):
 
 def solve_interior(band: Band, theta: FloatArray, *, tol: float, max_iter: int = 100) -> Interior:
     """Return the minimum of a band problem, from any start, or the last point before a failure."""
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        state = _State(band, theta)
-        last, lowest, stalled = state.point(), np.inf, 0
-        for _ in range(max_iter):
-            error = state.error()
-            if not np.isfinite(state.theta).all() or np.isnan(error):
-                break
-            last = state.point()
-            stalled = 0 if error < 0.9 * lowest else stalled + 1
-            lowest = min(lowest, error)
-            if error <= tol or stalled >= _PATIENCE:
-                break
-            state.step()
-    return last
+    return InteriorMethod(band, theta).run(tol=tol, max_iter=max_iter)
 
 
-class _State:
-    """The variables of the method, and one step of Mehrotra's predictor and corrector."""
+# -- One step of any such method: a predictor, a corrector, and how far to go ----------------------
+
+
+class Move(NamedTuple):
+    """A change of all variables."""
+
+    free: FloatArray
+    """Of the variables without a sign."""
+    raw: FloatArray
+    """Of the raw predictions."""
+    pairs: FloatArray
+    """Of the constraints, and of their multipliers, in two rows."""
+
+
+def choose_move(
+    pairs: FloatArray,
+    mass: FloatArray,
+    newton: Callable[[FloatArray], Move],
+    *,
+    least: float = 0.0,
+) -> tuple[Move, float]:
+    """Return Mehrotra's corrected Newton step, and the share of it that stays inside.
+
+    Parameters
+    ----------
+    pairs : ndarray of shape (2, n_constraints)
+        Constraints and their multipliers, all above zero.
+    mass : ndarray of shape (n_constraints,)
+        What each pair counts: on the central path, products are proportional to it.
+    newton : callable
+        From a change of the products of all pairs to the Newton step that makes it, to first
+        order, and goes all the way to the other conditions of a minimum.
+    least : float, default=0.0
+        The sum of products to aim at, at least.
+    """
+    slack, multiplier = pairs
+    products = slack * multiplier
+    before, count = float(products.sum()), float(mass.sum())
+    ahead = newton(-products)
+    trial = pairs + min(1.0, _reach(pairs, ahead.pairs)) * ahead.pairs
+    sigma = min(1.0, (max(float(trial[0] @ trial[1]), 0.0) / before) ** 3)
+    second = ahead.pairs[0] * ahead.pairs[1]
+    target = max(sigma * before, least) / count
+    chosen = newton(target * mass - products - second)
+    length = min(1.0, _STEP_TO_BOUNDARY * _reach(pairs, chosen.pairs))
+    if length < _MIN_STEP:  # the correction failed: go towards the centre instead
+        chosen = newton(0.5 * before / count * mass - products)
+        length = min(1.0, _STEP_TO_BOUNDARY * _reach(pairs, chosen.pairs))
+    return chosen, length
+
+
+def _reach(pairs: FloatArray, change: FloatArray) -> float:
+    """Return the length of a step that ends at the boundary."""
+    steepest = -float((change / pairs).min())
+    return 1 / steepest if steepest > 0 else np.inf
+
+
+class EliminatedRows:
+    r"""The pieces of all rows after their slack is eliminated from a Newton step.
+
+    With :math:`e_{il} = V_{il} / a_{il}` and the second derivative :math:`h_i` in the slack, a step
+    of the raw predictions :math:`f_i` meets the matrix of `blocks`: the pieces of a row around
+    their mean slope, and the mean slope itself, softened by the slack.
+
+    Parameters
+    ----------
+    e : ndarray of shape (n_samples, n_pieces)
+    slopes : ndarray of shape (n_samples, n_pieces, n_outputs)
+    h : ndarray of shape (n_samples,)
+    """
+
+    def __init__(self, e: FloatArray, slopes: FloatArray, h: FloatArray) -> None:
+        self.e, self.slopes, self.h = e, slopes, h
+        self.total = e.sum(axis=1)
+        self.den = self.total + h
+        self.q = self.total * h / self.den
+        self.mean = np.einsum("il,ilj->ij", e, slopes) / self.total[:, None]
+        self.spread = slopes - self.mean[:, None, :]
+
+    def blocks(self) -> FloatArray:
+        """Return the matrix of each row, of shape (n_samples, n_outputs, n_outputs)."""
+        block = np.einsum("il,ilj,ilk->ijk", self.e, self.spread, self.spread)
+        block += self.q[:, None, None] * self.mean[:, :, None] * self.mean[:, None, :]
+        return np.asarray(block)
+
+    def push(self, t: FloatArray, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return what each row and each raw prediction is pushed by if nothing else moves.
+
+        `t` are the changes of multipliers if no constraint moves, `ratio` that of the slack.
+        """
+        flat = (t.sum(axis=1) * self.h - self.total * ratio) / self.den
+        return flat, np.einsum("il,ilj->ij", t, self.spread) + self.mean * flat[:, None]
+
+    def slack_moves(
+        self, push: FloatArray, raw: FloatArray, level: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return how the slack and the constraints move with raw predictions and thresholds."""
+        xi = (push - self.total * (level - (self.mean * raw).sum(axis=1))) / self.den
+        return xi, (xi + level)[:, None] - np.einsum("ilj,ij->il", self.slopes, raw)
+
+
+# -- The method for a band -------------------------------------------------------------------------
+
+
+class InteriorMethod:
+    """The variables of the method. A run can be continued to a smaller tolerance."""
 
     def __init__(self, band: Band, theta: FloatArray) -> None:
-        self.band = band
-        self.theta = np.array(theta, dtype=np.float64).ravel()
-        self.loss = band.loss
-        self.floor = float(self.loss.floor)
-        self.fixed = np.isinf(band.remaining)
-        self.n_thresholds = len(band.remaining)
+        self.band, self.loss = band, band.loss
+        self.theta: FloatArray = np.array(theta, dtype=np.float64).ravel()
+        self.n_rows = len(band.omega)
+        self.is_floored = float(self.loss.floor) == 0
+        # Thresholds of groups that may count in full are fixed at zero: rows of theirs come last.
+        self.ranked = np.flatnonzero(np.isfinite(band.remaining))
+        self.n_thresholds = len(self.ranked)
+        self.remaining = band.remaining[self.ranked]
+        self.group = None
+        if len(band.remaining) > 1:
+            places = np.full(len(band.remaining), self.n_thresholds)
+            places[self.ranked] = np.arange(self.n_thresholds)
+            self.group = places[band.group]
+        self.design = _with_ones(band)
         self.decrement = np.inf  # of the quadratic model, after the last step
-        self._evaluate()
-        self._center()
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            if len(band.shape) == 1 and not self.theta.any():
+                self.theta = self._least_squares()
+            self._evaluate(self.design.predict(self.theta.reshape(band.shape)))
+            self.is_simple = self.s.shape[1] == 1 and len(band.shape) == 1
+            self._center()
 
-    def point(self) -> Interior:
-        return Interior(self.theta.reshape(self.band.shape), self.V)
+    def _least_squares(self) -> FloatArray:
+        """Return a start that is better than zero, where all losses of a class tie.
 
-    def _evaluate(self) -> None:
-        band = self.band
-        self.raw = band.design.predict(self.theta.reshape(band.shape))
-        s, slopes = self.loss.pieces(band.y, self.raw)
+        It is the least squares fit to the target of the rows. For classes it is doubled, which is
+        Newton's first step for the average logistic loss.
+        """
+        band, omega = self.band, self.band.omega
+        M = self.design.gram(omega)
+        M[np.diag_indices_from(M)] += band.hessian.diagonal()
+        theta = solve_symmetric(M)(self.design.pull(omega * band.y.astype(np.float64)))
+        if not np.isfinite(theta).all():
+            return self.theta
+        return (_CLASS_FACTOR if self.loss.monotone else 1.0) * theta
+
+    def run(self, *, tol: float, max_iter: int = 100) -> Interior:
+        """Take steps until the conditions of a minimum hold; return the last point."""
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            last, lowest, stalled = self._point(), np.inf, 0
+            for _ in range(max_iter):
+                error = self._error()
+                if np.isnan(error) or not np.isfinite(self.theta).all():
+                    break
+                last = self._point()
+                stalled = 0 if error < 0.9 * lowest else stalled + 1
+                lowest = min(lowest, error)
+                if error <= tol or stalled >= _PATIENCE:
+                    break
+                self._step()
+        return last
+
+    def _point(self) -> Interior:
+        return Interior(self.theta.reshape(self.band.shape), self.weights)
+
+    # The parts of `pairs`, as views.
+
+    @property
+    def a(self) -> FloatArray:
+        """The room below the threshold and the slack, of each piece."""
+        return self.pairs[0, : self.s.size].reshape(self.s.shape)
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights of the pieces."""
+        return self.pairs[1, : self.s.size].reshape(self.s.shape)
+
+    @property
+    def xi(self) -> FloatArray:
+        """The slack of each row."""
+        return self.pairs[0, self.s.size : self.s.size + self.n_rows]
+
+    @property
+    def u(self) -> FloatArray:
+        """The multiplier of the slack."""
+        return self.pairs[1, self.s.size : self.s.size + self.n_rows]
+
+    def _evaluate(self, raw: FloatArray) -> None:
+        self.raw = raw
+        s, slopes = self.loss.pieces(self.band.y, raw)
         self.s = np.asarray(s, dtype=np.float64)
-        self.A = slopes[:, :, None] if slopes.ndim == 2 else slopes
+        self.slopes = slopes[:, :, None] if slopes.ndim == 2 else slopes
 
     def _center(self) -> None:
         """Start on the central path, far enough from the boundary."""
         band, top = self.band, self.s.max(axis=1)
-        self.lam = np.full(self.n_thresholds, max(self.floor, 0.0))
-        for g in np.flatnonzero(~self.fixed):
-            rows = np.flatnonzero(band.group == g)
-            order = rows[np.argsort(-top[rows])]
-            ranks = np.cumsum(band.omega[order])
-            cut = min(int(np.searchsorted(ranks, band.remaining[g])), len(order) - 1)
-            self.lam[g] = top[order[cut]]
-        distance = np.abs(top - self.lam[band.group])
-        self.mu = 0.5 * max(
-            float(distance.mean()), 1e-2 * float(np.abs(top).mean()), float(np.abs(self.lam).max())
+        lam, members = (
+            np.zeros(self.n_thresholds),
+            [
+                slice(None) if self.group is None else self.group == g
+                for g in range(self.n_thresholds)
+            ],
         )
-        self.mu = self.mu if self.mu > 0 else 0.5
-        for g in np.flatnonzero(~self.fixed):
-            in_group = band.group == g
-            low, high = self.lam[g] - 50 * self.mu, self.lam[g] + 50 * self.mu
-            if self.floor == 0:
-                low = min(1e-2 * self.mu, 0.5 * high)
-            for _ in range(50):
-                middle = (low + high) / 2
-                total = band.omega[in_group] @ _central_share(top[in_group] - middle, self.mu)
-                low, high = (middle, high) if total > band.remaining[g] else (low, middle)
-            self.lam[g] = (low + high) / 2
-        offset = self.lam[band.group]
+        for g, rows in enumerate(members):
+            lam[g] = _value_at_rank(top[rows], band.omega[rows], self.remaining[g])
+        distance = np.abs(top - self._at_rows(lam))
+        largest = float(np.abs(lam).max(initial=0.0))
+        mu = 0.5 * max(float(distance.mean()), 1e-2 * float(np.abs(top).mean()), largest)
+        mu = mu if mu > 0 else 0.5
+        for g, rows in enumerate(members):
+            lam[g] = _central_threshold(
+                top[rows], band.omega[rows], self.remaining[g], lam[g], mu, self.is_floored
+            )
+        offset, omega = self._at_rows(lam), band.omega[:, None]
         if self.s.shape[1] == 1:
-            share = _central_share(top - offset, self.mu)
-            self.xi = self.mu / (1 - share)
-            self.a = np.maximum(self.xi + offset - top, _TINY)[:, None]
-            self.V = (band.omega * share)[:, None]
+            share = _central_share(top - offset, mu)
+            xi = mu / (1 - share)
+            a = np.maximum(xi + offset - top, _TINY)[:, None]
+            V = omega * share[:, None]
         else:
-            self.xi = _central_slack(self.s - offset[:, None], self.mu)
-            self.a = (self.xi + offset)[:, None] - self.s
-            self.V = band.omega[:, None] * self.mu / self.a
-        self.u = np.maximum(band.omega - self.V.sum(axis=1), _TINY)
-        self.bounded = ~self.fixed if self.floor == 0 else np.zeros_like(self.fixed)
-        self.nu = np.where(self.bounded, self.mu / np.maximum(self.lam, _TINY), 0.0)
-        self.nu *= band.omega.mean()
+            xi = _central_slack(self.s - np.reshape(offset, (-1, 1)), mu)
+            a = (xi + offset)[:, None] - self.s
+            V = omega * mu / a
+        u = np.maximum(band.omega - V.sum(axis=1), _TINY)
+        slack, multiplier = [a.ravel(), xi], [V.ravel(), u]
+        mass = [np.repeat(band.omega, self.s.shape[1]), band.omega]
+        if self.is_floored:
+            average = np.full(self.n_thresholds, band.omega.mean())
+            slack, mass = [*slack, lam], [*mass, average]
+            multiplier = [*multiplier, average * mu / np.maximum(lam, _TINY)]
+        self.pairs = np.array([np.concatenate(slack), np.concatenate(multiplier)])
+        self.mass = np.concatenate(mass)
+        self.lam = lam
+        self.nu = self.pairs[1, self.s.size + self.n_rows :]
 
-    def complementarity(self) -> float:
-        bounded = (self.lam * self.nu)[self.bounded]
-        return float((self.a * self.V).sum() + self.xi @ self.u + bounded.sum())
+    def _at_rows(self, lam: FloatArray) -> FloatArray:
+        """Return the threshold of each row, or the one of all of them."""
+        if self.group is None:
+            return lam if self.n_thresholds else np.zeros(1)
+        return np.asarray(np.append(lam, 0.0)[self.group])
 
-    def _gradient(self) -> FloatArray:
-        band = self.band
-        residual = np.einsum("il,ilj->ij", self.V, self.A)
-        pulled = band.design.pull(residual[:, 0] if len(band.shape) == 1 else residual).ravel()
-        return np.asarray(pulled + band.gradient + band.hessian @ (self.theta - band.center))
+    def _by_threshold(self, weights: FloatArray) -> FloatArray:
+        """Return the sum of the weights of the rows of each threshold."""
+        if self.group is None:
+            return np.full(self.n_thresholds, weights.sum())
+        return np.asarray(np.bincount(self.group, weights, self.n_thresholds + 1)[:-1], np.float64)
 
-    def error(self) -> float:
+    def _error(self) -> float:
         """Return by how much the optimality conditions are violated, relative to the value."""
-        band = self.band
-        self.sums = np.bincount(band.group, self.V.sum(axis=1), self.n_thresholds)
-        self.open = np.where(self.fixed, 0.0, band.remaining - self.sums - self.nu)
-        value = float(self.V.ravel() @ np.abs(self.s).ravel()) + _TINY
-        scale = float(np.abs(self.lam).max() + np.abs(self.s).mean())
-        self.g = self._gradient()
-        rest = float(np.abs(self.open).sum()) * scale + self.decrement
-        return (self.complementarity() + rest) / value
+        V, s = self.weights, np.abs(self.s).ravel()
+        size = float(np.abs(self.lam).max(initial=0.0) + s.sum() / s.size)
+        unmet = self.remaining - self._by_threshold(V[:, 0] if V.shape[1] == 1 else V.sum(axis=1))
+        unmet = unmet - self.nu if self.is_floored else unmet
+        rest = float(np.abs(unmet).sum()) * size + self.decrement
+        return (float(self.pairs[0] @ self.pairs[1]) + rest) / (float(V.ravel() @ s) + _TINY)
 
-    def step(self) -> None:
-        band, loss = self.band, self.loss
-        e = self.V / self.a
-        h = self.u / self.xi
-        total = e.sum(axis=1)
-        den = h + total
-        mean = np.einsum("il,ilj->ij", e, self.A) / total[:, None]
-        spread = self.A - mean[:, None, :]
-        block = np.einsum("il,ilj,ilk->ijk", e, spread, spread)
-        q = total * h / den
-        block += q[:, None, None] * mean[:, :, None] * mean[:, None, :]
-        if loss.has_curvature:
-            bend = loss.curvature(band.y, self.raw)
-            if bend.ndim == 1:
-                block[:, 0, 0] += self.V[:, 0] * bend
-            else:
-                block += self.V[:, 0][:, None, None] * bend
-        size, several = self.theta.size, len(band.shape) == 2
-        M = np.zeros((size + self.n_thresholds, size + self.n_thresholds))
-        M[:size, :size] = band.hessian + band.design.gram(block if several else block[:, 0, 0])
-        coupling = q[:, None] * mean
-        for g in range(self.n_thresholds):
-            j = size + g
-            if self.fixed[g]:
-                M[j, j] = 1.0
-                continue
-            in_group = band.group == g
-            column = coupling
-            if self.n_thresholds > 1:
-                column = np.where(in_group[:, None], coupling, 0.0)
-            edge = band.design.pull(column if several else column[:, 0]).ravel()
-            M[:size, j] = M[j, :size] = -edge
-            M[j, j] = q[in_group].sum() + (self.nu[g] / self.lam[g] if self.bounded[g] else 0.0)
+    def _step(self) -> None:
+        slope = self.band.gradient + self.band.hessian @ (self.theta - self.band.center)
+        newton = self._eliminate_simple(slope) if self.is_simple else self._eliminate(slope)
+        chosen, length = choose_move(self.pairs, self.mass, newton)
+        dtheta = chosen.free[: self.theta.size]
+        if self.is_simple:
+            ds = (self.slopes[:, 0, 0] * chosen.raw)[:, None]
+        else:
+            raw = chosen.raw[:, None] if chosen.raw.ndim == 1 else chosen.raw
+            ds = np.einsum("ilj,ij->il", self.slopes, raw)
+        descent = float(self.weights.ravel() @ ds.ravel()) + float(slope @ dtheta)
+        self.decrement = abs(descent) * (1 - min(length, 0.999)) ** 2
+        self._move(chosen, length, ds)
+
+    def _eliminate_simple(self, slope: FloatArray) -> Callable[[FloatArray], Move]:
+        """Return Newton steps for losses of one output and one piece.
+
+        They are those of `_eliminate`, with all that is then one or zero left out.
+        """
+        n, size, design = self.n_rows, self.theta.size, self.design
+        slopes, V = self.slopes[:, 0, 0], self.pairs[1, :n]
+        ratios = self.pairs[1] / self.pairs[0]
+        e, h = ratios[:n], ratios[n : 2 * n]
+        den = e + h
+        ed, hd = e / den, h / den
+        q = ed * h
+        pulled = q * slopes
+        weight = pulled * slopes
+        if self.loss.has_curvature:
+            weight += V * self.loss.curvature(self.band.y, self.raw)
+        M = self._bordered(design.gram(weight), pulled, q)
         solve = solve_symmetric(M)
 
-        def direction(target: float, second: tuple[FloatArray, ...] | None) -> _Direction:
-            rc = target * band.omega[:, None] - self.a * self.V
-            rx = target * band.omega - self.xi * self.u
-            rl = np.where(self.bounded, target * band.omega.mean() - self.lam * self.nu, 0.0)
-            if second is not None:
-                rc, rx, rl = rc - second[0], rx - second[1], rl - second[2]
-            t = rc / self.a
-            tsum = t.sum(axis=1)
-            ratio = rx / self.xi
-            flat = (tsum * h - total * ratio) / den
-            lifted = np.einsum("il,ilj->ij", t, spread) + mean * flat[:, None]
-            pulled = band.design.pull(lifted if several else lifted[:, 0]).ravel()
-            rhs = np.empty(size + self.n_thresholds)
-            rhs[:size] = -(self.g + pulled)
-            moved = np.bincount(band.group, flat, self.n_thresholds)
-            lam = np.where(self.bounded, self.lam, 1.0)
-            rhs[size:] = np.where(
-                self.fixed, 0.0, moved - self.open + np.where(self.bounded, rl / lam, 0.0)
-            )
-            solution = solve(rhs)
-            dtheta, dlam = solution[:size], solution[size:]
-            dlam[self.fixed] = 0.0
-            raw_step = band.design.predict(dtheta.reshape(band.shape))
-            ds = np.einsum(
-                "ilj,ij->il", self.A, raw_step[:, None] if raw_step.ndim == 1 else raw_step
-            )
-            lag = dlam[band.group][:, None] - ds
-            dxi = (ratio + tsum - (e * lag).sum(axis=1)) / den
-            da = lag + dxi[:, None]
-            dV = t - e * da
-            dnu = np.where(self.bounded, (rl - self.nu * dlam) / lam, 0.0)
-            return _Direction(theta=dtheta, lam=dlam, xi=dxi, a=da, V=dV, u=-dV.sum(axis=1), nu=dnu)
+        def newton(change: FloatArray) -> Move:
+            t = change / self.pairs[0]
+            own, slack = t[:n], t[n : 2 * n]
+            flat = own * hd - slack * ed  # as a difference of weights, it would cancel
+            weights = V + flat
+            rhs = np.empty(len(M))
+            rhs[:size] = -design.pull(slopes * weights) - slope
+            rhs[size:] = self._threshold_side(weights, t)
+            free = solve(rhs)
+            raw = design.predict(free[:size])
+            lag = slopes * raw - self._at_rows(free[size:])
+            pairs = np.empty_like(self.pairs)
+            pairs[0, n : 2 * n] = xi = (own + slack + e * lag) / den
+            pairs[0, :n] = xi - lag
+            pairs[1, :n] = dV = flat + q * lag
+            pairs[1, n : 2 * n] = -dV
+            self._fill_thresholds(pairs, free, t)
+            return Move(free, raw, pairs)
 
-        count = float(band.omega.sum() * (self.s.shape[1] + 1))
-        before = self.complementarity()
-        predictor = direction(0.0, None)
-        after = self._complementarity_after(predictor, self._reach(predictor))
-        sigma = min(1.0, (max(after, 0.0) / before) ** 3)
-        second = (
-            predictor.a * predictor.V,
-            predictor.xi * predictor.u,
-            predictor.lam * predictor.nu,
-        )
-        chosen = direction(sigma * before / count, second)
-        alpha = min(1.0, _STEP_TO_BOUNDARY * self._reach(chosen))
-        if alpha < 1e-2:  # the correction failed: go towards the centre instead
-            chosen = direction(0.5 * before / count, None)
-            alpha = min(1.0, _STEP_TO_BOUNDARY * self._reach(chosen))
-        self.decrement = abs(float(self.g @ chosen.theta)) * (1 - min(alpha, 0.999)) ** 2
-        self._move(chosen, alpha)
+        return newton
 
-    def _reach(self, d: _Direction) -> float:
-        """Return the step to the boundary, at most a little more than one."""
-        pairs = [(self.a, d.a), (self.V, d.V), (self.xi, d.xi), (self.u, d.u)]
-        if self.bounded.any():
-            pairs += [(self.lam[self.bounded], d.lam[self.bounded])]
-            pairs += [(self.nu[self.bounded], d.nu[self.bounded])]
-        reach = 1.0 / _STEP_TO_BOUNDARY
-        for value, change in pairs:
-            steepest = float(np.max(-change / value))
-            if steepest > 0:
-                reach = min(reach, 1.0 / steepest)
-        return reach
+    def _eliminate(self, slope: FloatArray) -> Callable[[FloatArray], Move]:
+        """Return Newton steps for any number of pieces and outputs."""
+        n, count, size, shape = self.n_rows, self.s.size, self.theta.size, self.band.shape
+        several, V = len(shape) == 2, self.weights
+        rows = EliminatedRows(V / self.a, self.slopes, self.u / self.xi)
+        block = rows.blocks()
+        if self.loss.has_curvature:
+            bend = self.loss.curvature(self.band.y, self.raw)
+            block += V[:, :1, None] * (bend[:, None, None] if bend.ndim == 1 else bend)
+        gram = self.design.gram(block if several else block[:, 0, 0])
+        edge = rows.q[:, None] * rows.mean
+        M = self._bordered(gram, edge if several else edge[:, 0], rows.q)
+        solve = solve_symmetric(M)
+        residual = np.einsum("il,ilj->ij", V, self.slopes)
+        summed = V.sum(axis=1)
 
-    def _complementarity_after(self, d: _Direction, reach: float) -> float:
-        t = min(1.0, reach)
-        total = float(((self.a + t * d.a) * (self.V + t * d.V)).sum())
-        total += float((self.xi + t * d.xi) @ (self.u + t * d.u))
-        bounded = (self.lam + t * d.lam) * (self.nu + t * d.nu)
-        return total + float(bounded[self.bounded].sum())
+        def newton(change: FloatArray) -> Move:
+            t = change / self.pairs[0]
+            own, slack = t[:count].reshape(V.shape), t[count : count + n]
+            flat, lifted = rows.push(own, slack)
+            lifted = lifted + residual
+            rhs = np.empty(len(M))
+            rhs[:size] = -self.design.pull(lifted if several else lifted[:, 0]).ravel() - slope
+            rhs[size:] = self._threshold_side(summed + flat, t)
+            free = solve(rhs)
+            raw = self.design.predict(free[:size].reshape(shape))
+            level = np.broadcast_to(self._at_rows(free[size:]), (n,))
+            flat_raw = raw if several else raw[:, None]
+            xi, a = rows.slack_moves(slack + own.sum(axis=1), flat_raw, level)
+            dV = own - rows.e * a
+            pairs = np.empty_like(self.pairs)
+            pairs[0, :count], pairs[0, count : count + n] = a.ravel(), xi
+            pairs[1, :count], pairs[1, count : count + n] = dV.ravel(), -dV.sum(axis=1)
+            self._fill_thresholds(pairs, free, t)
+            return Move(free, raw, pairs)
 
-    def _move(self, d: _Direction, alpha: float) -> None:
-        band = self.band
-        self.theta = self.theta + alpha * d.theta
-        self.lam = self.lam + alpha * d.lam
-        self.nu = self.nu + alpha * d.nu
-        self.V = np.maximum(self.V + alpha * d.V, _TINY)
-        self.u = np.maximum(self.u + alpha * d.u, _TINY)
-        a, xi = self.a + alpha * d.a, self.xi + alpha * d.xi
-        self._evaluate()
-        offset = self.lam[band.group]
-        if a.shape[1] == 1:
-            # The larger of the two slacks absorbs what the curvature of the loss adds.
-            r = self.s[:, 0] - offset
-            wide = xi >= a[:, 0]
-            new_xi, new_a = a[:, 0] + r, xi - r
-            take_xi = np.where(wide, new_xi > 0, new_a <= 0) & (new_xi > 0)
-            self.xi = np.where(take_xi, new_xi, np.where(new_a > 0, xi, np.maximum(r, 0) + a[:, 0]))
-            self.a = np.where(take_xi, a[:, 0], np.maximum(self.xi - r, _TINY))[:, None]
-        else:
-            self.xi = xi
-            self.a = np.maximum((xi + offset)[:, None] - self.s, 1e-3 * a)
+        return newton
+
+    def _bordered(self, gram: FloatArray, edge: FloatArray, q: FloatArray) -> FloatArray:
+        """Return the matrix of a step in parameters and thresholds."""
+        size = self.theta.size
+        M = np.zeros((size + self.n_thresholds, size + self.n_thresholds))
+        M[:size, :size] = self.band.hessian + gram
+        for g in range(self.n_thresholds):
+            own, part = edge, q
+            if self.group is not None:
+                inside = self.group == g
+                part = np.where(inside, q, 0.0)
+                own = np.where(inside if edge.ndim == 1 else inside[:, None], edge, 0.0)
+            M[:size, size + g] = M[size + g, :size] = -self.design.pull(own).ravel()
+            M[size + g, size + g] = part.sum()
+            if self.is_floored:
+                M[size + g, size + g] += self.nu[g] / self.lam[g]
+        return M
+
+    def _threshold_side(self, weights: FloatArray, t: FloatArray) -> FloatArray:
+        """Return the right side of the thresholds, given the weights that rows are pushed to."""
+        unmet = self._by_threshold(weights) - self.remaining
+        return unmet + self.nu + t[self.s.size + self.n_rows :] if self.is_floored else unmet
+
+    def _fill_thresholds(self, pairs: FloatArray, free: FloatArray, t: FloatArray) -> None:
+        """Write the change of thresholds above zero, and of their multipliers."""
+        if self.is_floored:
+            start, change = self.s.size + self.n_rows, free[self.theta.size :]
+            pairs[0, start:] = change
+            pairs[1, start:] = t[start:] - self.nu / self.lam * change
+
+    def _move(self, move: Move, length: float, ds: FloatArray) -> None:
+        size = self.theta.size
+        self.theta = self.theta + length * move.free[:size]
+        self.lam = self.lam + length * move.free[size:]
+        self.pairs = np.maximum(self.pairs + length * move.pairs, _TINY)
+        self.nu = self.pairs[1, self.s.size + self.n_rows :]
+        if not self.loss.has_curvature:
+            self.s = self.s + length * ds
+            return
+        self._evaluate(self.design.predict(self.theta.reshape(self.band.shape)))
+        # Losses with curvature have a single piece. They have risen above their tangents, and the
+        # larger of the two slacks absorbs that.
+        excess = self.s[:, 0] - self._at_rows(self.lam)
+        n = self.n_rows
+        a, xi = self.pairs[0, :n], self.pairs[0, n : 2 * n]
+        room = xi - excess
+        takes = (xi >= a) | (room <= 0)
+        self.pairs[0, n : 2 * n] = np.where(takes, np.maximum(a + excess, _TINY), xi)
+        self.pairs[0, :n] = np.where(takes, a, room)
 
 
-class _Direction(NamedTuple):
-    theta: FloatArray
-    lam: FloatArray
-    xi: FloatArray
-    a: FloatArray
-    V: FloatArray
-    u: FloatArray
-    nu: FloatArray
+class _Dense:
+    """The rows of a design with their ones, for one output, as columns: products are one call."""
+
+    def __init__(self, design: Design) -> None:
+        self.count, self.n = design.count, design.n_samples
+        self.columns = np.ones((design.n_parameters, self.n))
+        self.columns[: design.n_features] = design.X.T
+
+    def predict(self, theta: FloatArray) -> FloatArray:
+        self.count(self.n)
+        return np.asarray(theta @ self.columns)
+
+    def pull(self, residual: FloatArray) -> FloatArray:
+        self.count(self.n)
+        return np.asarray(self.columns @ residual)
+
+    def gram(self, weight: FloatArray) -> FloatArray:
+        self.count(self.n)
+        if len(self.columns) < _SQUARE_COLUMNS:
+            return np.asarray((self.columns * weight) @ self.columns.T)
+        root = self.columns * np.sqrt(weight)
+        return np.asarray(root @ root.T)
+
+
+def _with_ones(band: Band) -> Design | _Dense:
+    """Return the rows in the form in which products are fastest."""
+    design = band.design
+    if len(band.shape) > 1 or design.is_sparse or design.X.size > _MAX_COPIED:
+        return design
+    return _Dense(design)
+
+
+# -- The start, on the central path ----------------------------------------------------------------
+
+
+def _value_at_rank(values: FloatArray, omega: FloatArray, rank: float) -> float:
+    """Return the value at which the weights of all larger ones reach a rank."""
+    order = np.argsort(-values)
+    place = int(np.searchsorted(np.cumsum(omega[order]), rank))
+    return float(values[order[min(place, len(order) - 1)]])
+
+
+def _central_threshold(
+    values: FloatArray, omega: FloatArray, total: float, lam: float, mu: float, is_floored: bool
+) -> float:
+    """Return the threshold at which the central shares of all rows add up to a total, roughly."""
+    low, high = lam - 50 * mu, lam + 50 * mu
+    if is_floored:
+        low = min(1e-2 * mu, 0.5 * high)
+    least = low
+    lam = max(lam, low)
+    for _ in range(_CENTRE_STEPS):
+        ratio = (values - lam) / mu
+        root = np.sqrt(ratio * ratio + 4)
+        excess = float(omega @ (0.5 + ratio / (2 * (root + 2)))) - total
+        if abs(excess) <= _CENTRE_TOL * total or (lam == least and excess < 0):
+            break
+        low, high = (lam, high) if excess > 0 else (low, lam)
+        lam += mu * excess / float(omega @ (1 / (root * (root + 2))))
+        if not low < lam < high:
+            lam = least if lam <= least == low else (low + high) / 2
+    return lam
 
 
 def _central_share(excess: FloatArray, mu: float) -> FloatArray:
@@ -302,26 +535,25 @@ def solve_symmetric(M: FloatArray) -> Callable[[FloatArray], FloatArray]:
     The matrix is scaled to a unit diagonal, and each solution is refined once. If the matrix is
     not quite positive definite, the smallest of a few ridges that makes it so is added.
     """
-    diagonal = np.diag(M)
+    diagonal = M.diagonal()
     scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    scaled = M * scale[:, None] * scale
+    scaled = M * (scale[:, None] * scale)
     if not np.isfinite(scaled).all():
         return lambda rhs: np.full_like(rhs, np.nan)
-    for ridge in (1e-15, 1e-12, 1e-9, 1e-6):
-        try:
-            factor = linalg.cho_factor(
-                scaled + ridge * np.eye(len(M)), lower=True, check_finite=False
-            )
+    for ridge in _RIDGES:
+        shifted = scaled.copy()
+        shifted.flat[:: len(M) + 1] += ridge
+        # LAPACK is called directly: for a few parameters, checks take longer than the work.
+        factor, info = lapack.dpotrf(shifted.T, lower=1, clean=0, overwrite_a=1)
+        if info == 0:
             break
-        except linalg.LinAlgError:
-            continue
     else:
         return lambda rhs: np.asarray(scale * np.linalg.lstsq(scaled, scale * rhs, rcond=None)[0])
 
     def solve(rhs: FloatArray) -> FloatArray:
         b = scale * rhs
-        x = linalg.cho_solve(factor, b, check_finite=False)
-        x = x + linalg.cho_solve(factor, b - scaled @ x, check_finite=False)
+        x = lapack.dpotrs(factor, b, lower=1)[0]
+        x = x + lapack.dpotrs(factor, b - scaled @ x, lower=1)[0]
         return np.asarray(scale * x)
 
     return solve

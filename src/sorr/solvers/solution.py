@@ -294,12 +294,11 @@ def is_constant(objective: Objective, point: Point) -> bool:
     """
     if objective.class_of_row is None or objective.spread(point) > _CONSTANT_SPREAD:
         return False
-    alike = objective.constant_rows()
-    if len(objective.shape) == 1:
-        intercept = constant_model(objective)[objective.n_features :]
-    else:  # near enough to the best constant model
-        intercept = objective.sketch(point).mean(axis=0, keepdims=True)
-    return point.value >= alike.value(intercept) * (1 - 1e-8)
+    alike, limit = objective.constant_rows(), point.value / (1 - 1e-8)
+    near = objective.sketch(point).mean(axis=0, keepdims=True)  # often as good as the best one
+    if len(objective.shape) > 1 or (objective.has_intercept and alike.value(near) <= limit):
+        return alike.value(near) <= limit
+    return alike.value(constant_model(objective)[objective.n_features :]) <= limit
 
 
 def constant_model(objective: Objective) -> FloatArray:

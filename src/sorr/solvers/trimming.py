@@ -18,8 +18,20 @@ import numpy as np
 import numpy.typing as npt
 
 from sorr._checks import as_count, as_generator, check_limits
-from sorr.objectives import Objective, PartitionedObjective, Point, RankedRangeObjective, arrange
-from sorr.solvers.convex import minimise_top_sum, polish, refuse_unknown_pieces
+from sorr.objectives import (
+    Objective,
+    PartitionedObjective,
+    Point,
+    RankedRangeObjective,
+    arrange,
+)
+from sorr.solvers.convex import (
+    approach,
+    can_be_polished,
+    minimise_top_sum,
+    polish,
+    refuse_unknown_pieces,
+)
 from sorr.solvers.descent import (
     anneal,
     can_pass_corners,
@@ -243,6 +255,8 @@ class _Search:
             return descend(
                 objective, point, tol=tol, rng=self.rng, record=record, widths=_NEAR_WIDTHS
             )
+        if self.certify and objective.is_convex and isinstance(objective, RankedRangeObjective):
+            return approach(objective, point, rng=self.rng, record=record)
         rough = objective
         if needs_annealing:
             rough = objective.rough()
@@ -267,11 +281,13 @@ class _Search:
         gap, is_fixed = np.inf, False
         is_patient = self.objective.n_samples <= _MAX_PATIENT_ROWS
         is_near = isinstance(self.objective, PartitionedObjective)
-        inner = self.tol if is_near else 1e-3
+        inner = self.tol if is_near or self.objective.is_convex else 1e-3
         for _ in range(self.max_iter):
             majoriser, touching = self.objective.majorise(point)
             certified = minimise_top_sum(majoriser, touching, tol=inner)
-            moved = self.objective.at(certified.point.theta, certified.point.raw)
+            moved = certified.point
+            if majoriser is not self.objective:
+                moved = self.objective.at(moved.theta, moved.raw)
             if moved.value > point.value:  # only by rounding
                 moved = point
             scale = max(moved.value, _TINY)
@@ -279,7 +295,7 @@ class _Search:
             is_fixed = certified.point.value - moved.value <= _TOUCHES * scale
             is_settled = is_fixed or (decrease < self.tol and not is_patient)
             if is_settled and (gap <= self.tol or inner <= self.tol):
-                if is_patient and is_fixed:
+                if is_patient and is_fixed and can_be_polished(majoriser):
                     end = polish(majoriser, majoriser.at(moved.theta, moved.raw))
                     moved = self.objective.at(end.theta, end.raw)
                 self.trace.add(number, "trim", moved.value)
