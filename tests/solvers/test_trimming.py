@@ -84,10 +84,12 @@ def test_a_fixed_point_cannot_be_lowered_by_trimming_again(seed):
 
 
 def test_an_early_stop_is_told_from_a_fixed_point():
-    X, y = classes(400, 6, seed=1, noise=2.0)
-    objective = RankedRangeObjective(X, y, "hinge", m=60, C=1e4)
-    stopped = trim(objective, start=np.ones(7), max_iter=1)
-    finished = trim(objective, start=np.ones(7))
+    X, _ = classes(400, 6, seed=3, noise=2.0)
+    score = X.sum(axis=1) + 2 * np.random.default_rng(3).standard_normal(400)
+    y = np.digitize(score, [-1, 1])
+    objective = RankedRangeObjective(X, y, "softmax", m=60, k=300, C=1e4)
+    stopped = trim(objective, start=np.ones((7, 3)), max_iter=1)
+    finished = trim(objective, start=np.ones((7, 3)))
     assert finished.objective < stopped.objective
     assert finished.fixed_point
     assert not stopped.fixed_point

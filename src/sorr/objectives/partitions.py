@@ -48,6 +48,7 @@ from sorr.objectives.objective import (
 from sorr.objectives.sampling import constant_rows, has_copies, merge_copies, subsample
 
 FEW_ROWS = 5000  # rows that are kept in memory, or more if there are many parameters, up to
+_FEW_CONVEX_ROWS = 10_000  # rows that are kept in memory if nothing is dropped
 _FEW_ENTRIES = 1 << 24  # entries of X
 _SAMPLED = 0.1  # share of the rows in a sample
 _SAMPLE_ROWS = (4000, 100_000)  # fewest and most rows of a sample
@@ -676,6 +677,7 @@ def arrange(
 
 def _has_few_rows(objective: Objective, few_rows: int) -> bool:
     """Tell whether all rows are needed in memory: a sample that is large enough would be most."""
+    few_rows = max(few_rows, _FEW_CONVEX_ROWS if objective.is_convex else 0)
     enough = min(
         4 * _ROWS_PER_PARAMETER * objective.n_parameters, _FEW_ENTRIES // objective.n_features
     )
