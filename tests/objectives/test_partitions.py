@@ -7,10 +7,20 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from sorr.objectives import PartitionedObjective, RankedRangeObjective
+from sorr.objectives import PartitionedObjective, RankedRangeObjective, partitions
 from sorr.objectives.partitions import Listed
 from sorr.solvers import Status, exhaustive, topsum, trim
 from tests.objectives.problems import tied
+
+pytestmark = pytest.mark.usefixtures("rows_stay_in_partitions")
+
+
+@pytest.fixture
+def rows_stay_in_partitions(monkeypatch):
+    """Lower the number of rows that are gathered in memory: the tests are small."""
+    monkeypatch.setattr(partitions, "_FEW_ENTRIES", 5000)
+    monkeypatch.setattr(partitions, "_WIDE_ENTRIES", 5000)
+
 
 LOSSES = ["logistic", "hinge", "squared", "absolute", "softmax"]
 

@@ -47,9 +47,8 @@ from sorr.objectives.objective import (
 )
 from sorr.objectives.sampling import constant_rows, has_copies, merge_copies, subsample
 
-FEW_ROWS = 5000  # rows that are kept in memory, or more if there are many parameters, up to
-_FEW_CONVEX_ROWS = 10_000  # rows that are kept in memory if nothing is dropped
-_FEW_ENTRIES = 1 << 24  # entries of X
+_FEW_ENTRIES = 1 << 21  # entries of X that are gathered in memory
+_WIDE_ENTRIES = 1 << 24  # the same, if a sample that is large enough would be a quarter of them
 _SAMPLED = 0.1  # share of the rows in a sample
 _SAMPLE_ROWS = (4000, 100_000)  # fewest and most rows of a sample
 _ROWS_PER_PARAMETER = 50  # of a sample, at least
@@ -652,16 +651,14 @@ Objective: TypeAlias = RankedRangeObjective | PartitionedObjective
 """What solvers minimise: an objective of rows in memory, or in partitions."""
 
 
-def arrange(
-    objective: Objective, rng: np.random.Generator, *, few_rows: int = FEW_ROWS
-) -> Objective:
+def arrange(objective: Objective, rng: np.random.Generator) -> Objective:
     """Return the objective in the form that suits it.
 
     Equal rows are merged if that leaves at most half of them. Few rows are in memory as arrays,
     many in partitions. Losses whose pieces are not ranked by their order stay as they are, and so
     do problems with many parameters for which a band of rows would have to be solved.
     """
-    if _has_few_rows(objective, few_rows):
+    if _has_few_rows(objective):
         few = objective.in_memory()
         return few.merge_copies() if has_copies(few) else few
     if not isinstance(objective, PartitionedObjective):
@@ -675,13 +672,10 @@ def arrange(
     return objective
 
 
-def _has_few_rows(objective: Objective, few_rows: int) -> bool:
-    """Tell whether all rows are needed in memory: a sample that is large enough would be most."""
-    few_rows = max(few_rows, _FEW_CONVEX_ROWS if objective.is_convex else 0)
-    enough = min(
-        4 * _ROWS_PER_PARAMETER * objective.n_parameters, _FEW_ENTRIES // objective.n_features
-    )
-    return objective.n_samples <= max(few_rows, enough)
+def _has_few_rows(objective: Objective) -> bool:
+    entries = objective.n_samples * max(objective.n_features, 1)
+    is_wide = objective.n_samples <= 4 * _ROWS_PER_PARAMETER * objective.n_parameters
+    return entries <= (_WIDE_ENTRIES if is_wide else _FEW_ENTRIES)
 
 
 def _sample_size(objective: Objective) -> int:

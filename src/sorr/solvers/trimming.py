@@ -61,7 +61,6 @@ _SHORT_FIT_STEPS = 25  # to a start by a convex relative of the loss
 _SHARP_WIDTHS = (0.01, 0.001)  # of the corners of losses with several outputs
 _NEAR_WIDTHS = (0.03, 0.01, 0.003)  # of corners, from the minimum of a sample on
 _START_ROWS = 1000  # of a sample, on which candidates are compared
-_FEW_SAMPLED_ROWS = 20_000  # rows of a sample that need no sample of their own
 _SAMPLE_TOL = 0.5  # of the fast phase on a sample, times parameters for each row
 _TOUCHES = 1e-9  # relative distance below which a majoriser touches the objective
 _TINY = float(np.finfo(np.float64).tiny)
@@ -195,7 +194,7 @@ class _Search:
         n_starts: int | Literal["auto"],
     ) -> list[tuple[Point, bool]]:
         """Return the ends of a search on a sample of the rows: all further steps are short."""
-        sample = arrange(objective.sample, self.rng, few_rows=_FEW_SAMPLED_ROWS)
+        sample = arrange(objective.sample, self.rng)
         inner = _Search(
             objective=sample,
             trace=Trace(sample),
