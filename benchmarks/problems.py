@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +13,24 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
-__all__ = ["draw_clouds", "draw_flipped", "draw_sparse_flipped", "make_leverage", "make_monk_half"]
+__all__ = [
+    "draw_clouds",
+    "draw_flipped",
+    "draw_sparse_flipped",
+    "fresh_problems",
+    "make_leverage",
+    "make_monk_half",
+]
 
 Array = npt.NDArray[np.float64]
+
+_SHAPES = (
+    *((60, 3), (150, 5), (200, 5), (216, 6), (400, 8), (600, 10)),
+    *((1000, 20), (3000, 20), (4500, 50)),
+)
+_LOSSES = ("logistic", "hinge", "logistic", "hinge", "squared", "absolute")
+_KINDS = ("flipped", "leverage", "clusters", "heavy tails", "duplicates", "clouds")
+_RANKS = ((0.1, None), (0.2, 0.6), (0.1, None), (0.15, 0.8))
 
 
 def draw_flipped(n: int, d: int, *, condition: float = 1.0, seed: int = 0) -> tuple[Array, Array]:
@@ -73,3 +90,75 @@ def make_leverage() -> tuple[Array, Array, Array, Array, npt.NDArray[np.intp]]:
     X[moved] += 20 * weights / np.linalg.norm(weights)
     y[moved] = 0
     return X, 2.0 * y - 1, X_test, 2.0 * y_test - 1, moved
+
+
+def fresh_problems(seed: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the names of 54 problems and their arguments for `RankedRangeObjective`.
+
+    Each seed has other data. Every shape from 60 x 3 to 4500 x 50 comes with every loss and, in
+    an order that depends on the seed, with every kind of data. Half of the problems have k < n, a
+    third rank within groups.
+    """
+    rng = np.random.default_rng([seed, 54])
+    for i, (n, d) in enumerate(_SHAPES):
+        kinds = rng.permutation(_KINDS).tolist()
+        for j, (loss, kind) in enumerate(zip(_LOSSES, kinds, strict=True)):
+            draw = _draw_numbers if loss in ("squared", "absolute") else _draw_classes
+            X, y = draw(kind, n, d, rng)
+            m, k = _RANKS[(i + j) % len(_RANKS)]
+            problem: dict[str, Any] = {"X": X, "y": y, "loss": loss, "m": m, "k": k, "C": 1e4}
+            ranked = "pooled"
+            if (i + j) % 3 == 2:
+                ranked, problem["groups"] = "grouped", rng.integers(0, 2, n)
+            yield f"{loss} {kind} {n}x{d} m={m} k={k} {ranked}", problem
+
+
+def _draw_rows(kind: str, n: int, d: int, rng: np.random.Generator) -> Array:
+    """Draw rows: Gaussian, or with heavy tails, or from few values so that many are equal."""
+    if kind == "heavy tails":
+        return np.clip(rng.standard_t(2, (n, d)), -30, 30)
+    if kind == "duplicates":
+        few = rng.integers(0, 3, (max(20, n // 6), d)).astype(float)
+        return few[rng.integers(0, len(few), n)]
+    return rng.standard_normal((n, d))
+
+
+def _draw_classes(kind: str, n: int, d: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Draw two classes; about a tenth of the rows is wrong in the way of the kind."""
+    X = _draw_rows(kind, n, d, rng)
+    wrong = rng.random(n) < 0.1
+    if kind == "clouds":
+        y = rng.choice([-1.0, 1.0], n)
+        side = y * rng.choice([-1.0, 1.0], n, p=[0.2, 0.8])
+        return X + 1.4 / np.sqrt(d) * side[:, None], y
+    score = (X - X.mean(axis=0)) @ rng.standard_normal(d)
+    y = np.where(score / score.std() + 0.3 * rng.standard_normal(n) > 0, 1.0, -1.0)
+    direction = rng.standard_normal(d)
+    if kind == "leverage":  # each wrong row lies far out, on the wrong side
+        X[wrong] += 10 * direction / np.linalg.norm(direction)
+        y[wrong] = np.where(X[wrong] @ direction > 0, -1.0, 1.0)
+    elif kind == "clusters":  # one tight cluster of one class
+        X[wrong] = 4 * direction / np.sqrt(d) + 0.1 * rng.standard_normal((wrong.sum(), d))
+        y[wrong] = rng.choice([-1.0, 1.0])
+    else:
+        y[wrong] *= -1
+    return X, y
+
+
+def _draw_numbers(kind: str, n: int, d: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Draw targets on a noisy plane; about a tenth of the rows is wrong in the way of the kind."""
+    X = _draw_rows(kind, n, d, rng)
+    y = X @ rng.standard_normal(d) + 1.0 + 0.3 * rng.standard_normal(n)
+    wrong = rng.random(n) < 0.1
+    if kind == "leverage":
+        X[wrong] += 10 * rng.standard_normal(d) / np.sqrt(d)
+        y[wrong] = 5.0
+    elif kind == "clusters":
+        X[wrong] = 4 * rng.standard_normal(d) / np.sqrt(d) + 0.1 * X[wrong]
+        y[wrong] = 10.0 + 0.1 * y[wrong]
+    elif kind == "clouds":  # two planes: the smaller one has a third of the rows
+        wrong = rng.random(n) < 1 / 3
+        y[wrong] = X[wrong] @ rng.standard_normal(d) + 0.3 * rng.standard_normal(wrong.sum())
+    else:
+        y[wrong] += 5 * rng.standard_t(2, wrong.sum())
+    return X, y
