@@ -12,7 +12,7 @@ from itertools import takewhile
 
 SHORT = ("ranked", "solvers", "estimators", "quality")
 LONG = ("labels", "regression", "topk", "mnist", "audit", "intake", "review", "workbench")
-WITH_OPTIONS = ("quality", *LONG)
+WITH_OPTIONS = ("solvers", "quality", *LONG)
 
 names = list(takewhile(lambda argument: not argument.startswith("-"), sys.argv[1:]))
 options = sys.argv[1 + len(names) :]

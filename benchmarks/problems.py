@@ -17,6 +17,7 @@ __all__ = [
     "draw_clouds",
     "draw_flipped",
     "draw_sparse_flipped",
+    "draw_tiny",
     "fresh_problems",
     "make_leverage",
     "make_monk_half",
@@ -79,10 +80,27 @@ def draw_clouds(n: int, d: int, seed: int = 0) -> tuple[Array, Array]:
     return X, y
 
 
-def make_leverage() -> tuple[Array, Array, Array, Array, npt.NDArray[np.intp]]:
+def draw_tiny(seed: int) -> dict[str, Any]:
+    """Return arguments for `RankedRangeObjective`: at most 12 rows, m below the smaller class."""
+    rng = np.random.default_rng(seed)
+    while True:
+        n, d, m = int(rng.integers(6, 13)), int(rng.integers(1, 4)), int(rng.integers(1, 4))
+        X = rng.standard_normal((n, d))
+        y = np.where(X[:, 0] + rng.standard_normal(n) > 0, 1.0, -1.0)
+        if min(np.sum(y > 0), np.sum(y < 0)) > m:
+            break
+    k = int(rng.integers(m + 1, n + 1))
+    loss = ("logistic", "hinge")[seed % 2]
+    C = float(rng.choice([1.0, 100.0, 1e4]))
+    return {"X": X, "y": y, "loss": loss, "m": m, "k": k, "C": C}
+
+
+def make_leverage(
+    seed: int = 1,
+) -> tuple[Array, Array, Array, Array, npt.NDArray[np.intp]]:
     """Return training and test data, and which training rows were moved far out and mislabelled."""
     X, y = make_classification(
-        20_000, 50, n_informative=20, n_redundant=0, flip_y=0, random_state=1
+        20_000, 50, n_informative=20, n_redundant=0, flip_y=0, random_state=seed
     )
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.25, random_state=0)
     weights = LogisticRegression(max_iter=1000).fit(X, y).coef_[0]

@@ -1,335 +1,429 @@
-"""The solvers against scikit-learn, cvxpy and the paper's algorithm, in one run on one thread."""
+"""The solvers against their peers and against an earlier commit, in one run on one thread.
+
+``python -m benchmarks solvers --today PATH`` compares with the library in PATH, a checkout of the
+commit to compare with. `benchmarks.solvers_work` does the work in processes of its own, one for
+each library, which take turns, so that a noisy minute affects all of them.
+"""
 
 from __future__ import annotations
 
-import time
-import tracemalloc
-import warnings
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import Any, NamedTuple
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
-from threadpoolctl import threadpool_limits
 
-from benchmarks.problems import (
-    draw_clouds,
-    draw_flipped,
-    draw_sparse_flipped,
-    make_leverage,
-    make_monk_half,
+from benchmarks.solvers_turns import (
+    ROOT,
+    SEED,
+    Answer,
+    Arguments,
+    Bench,
+    Entry,
+    Lap,
+    Peer,
+    Row,
+    Worker,
+    compare,
+    describe,
+    format_spread,
+    take_turns,
 )
-from benchmarks.timing import Ratio, turns
-from sorr.objectives import RankedRangeObjective
-from sorr.solvers import Solution, dca, find_starts, solve_path, topsum, trim
 
 __all__ = ["report"]
 
 C = 1e4
+PEER = "LogisticRegression (LR)"
 
 
-class Row(NamedTuple):
-    """A line of the table."""
-
-    what: str
-    measured: str
-    quality: str
-    target: str
-
-    def __str__(self) -> str:
-        return f"{self.what:58s} {self.measured:32s} {self.quality:40s} {self.target}"
+def flipped(n: int, d: int, seed: int = SEED, **options: Any) -> Arguments:
+    return {"kind": "flipped", "n": n, "d": d, "seed": seed, **options}
 
 
-def fit(X: Any, y: Any, loss: str, m: int, k: int, **options: Any) -> Solution:
-    return trim(RankedRangeObjective(X, y, loss, m=m, k=k, C=C), random_state=0, **options)
+def trim_entry(what: str, target: str, loss: str, m: int, k: int, **options: Any) -> Entry:
+    return Entry(what, "trim", {"loss": loss, "m": m, "k": k, "C": C, **options}, target)
 
 
-def compare_with_regression(
-    X: Any, y: Any, loss: str, m: int, k: int, contenders: dict[str, dict[str, Any]], rounds: int
-) -> tuple[dict[str, Ratio], dict[str, Solution]]:
-    """Time solvers and `LogisticRegression` in turns."""
-    solutions: dict[str, Solution] = {}
-
-    def run(name: str) -> None:
-        solutions[name] = fit(X, y, loss, m, k, **contenders[name])
-
-    peer = partial(LogisticRegression(C=C / (k - m)).fit, X, y)
-    ratios = turns(peer, {name: partial(run, name) for name in contenders}, rounds)
-    return ratios, solutions
+def peer_of(m: int, k: int) -> Peer:
+    """Return `LogisticRegression` with the ridge of a ranked range."""
+    return Peer("regression", {"C": C / (k - m)})
 
 
-def tall() -> Iterator[Row]:
-    fast = {"n_starts": 1, "certify": False}
-    contenders = {"fast": fast, "certified": {"n_starts": 1}, "default": {}}
-    targets = {"fast": "<= 0.8", "certified": "<= 2.5", "default": "<= 3.5"}
-    names = {
-        "fast": "one start, not certified",
-        "certified": "one start, certified",
-        "default": "default: many starts, certified",
-    }
-    for n in (200_000, 1_000_000):
-        X, y = draw_flipped(n, 20)
-        for k in (n, n // 2):
-            ratios, solutions = compare_with_regression(X, y, "logistic", n // 10, k, contenders, 5)
-            best = min(solution.objective for solution in solutions.values())
-            for key, ratio in ratios.items():
-                yield Row(
-                    f"logistic {n:,} x 20, k = n/{n // k}, {names[key]}",
-                    str(ratio),
-                    quality(solutions[key], best),
-                    f"{targets[key]} x LR",
-                )
+# -- Against peers -------------------------------------------------------------------------------
 
 
-def quality(solution: Solution, best: float) -> str:
-    gap = "" if np.isinf(solution.gap) else f", gap {solution.gap:.0e}"
-    return f"{solution.objective / best - 1:.0e} above the best{gap}"
-
-
-def wide() -> Iterator[Row]:
-    X, y = draw_flipped(20_000, 200)
-    n = len(y)
-    for k, target in ((n, "<= 2.5"), (n // 2, "<= 4")):
-        options = {"default": {"certify": False}}
-        ratios, solutions = compare_with_regression(X, y, "logistic", n // 10, k, options, 7)
-        others = [
-            trim(
-                RankedRangeObjective(X, y, m=n // 10, k=k, C=C),
-                start=0.1 * np.random.default_rng(seed).standard_normal(201),
-            ).objective
-            for seed in range(10)
-        ]
-        best = min(
-            *others, solutions["default"].objective, fit(X, y, "logistic", n // 10, k).objective
-        )
-        yield Row(
-            f"logistic 20,000 x 200, k = n/{n // k}, default, not certified",
-            str(ratios["default"]),
-            quality(solutions["default"], best),
-            f"{target} x LR, 1e-3 above",
-        )
-
-
-def correlated() -> Iterator[Row]:
-    X, y = draw_flipped(200_000, 20, condition=100)
-    n = len(y)
-    for k in (n, n // 2):
-        options = {"certified": {"n_starts": 1}}
-        ratios, solutions = compare_with_regression(X, y, "logistic", n // 10, k, options, 5)
-        yield Row(
-            f"condition 100: 200,000 x 20, k = n/{n // k}, certified",
-            str(ratios["certified"]),
-            f"gap {solutions['certified'].gap:.0e}",
-            "<= 0.3 x LR",
-        )
-
-
-def hinge() -> Iterator[Row]:
-    for n, d, target in ((200_000, 20, "<= 5"), (20_000, 200, "<= 15")):
-        X, y = draw_flipped(n, d)
-        for k in (n, n // 2):
-            options: dict[str, dict[str, Any]] = {"one start": {"n_starts": 1}, "default": {}}
-            ratios, solutions = compare_with_regression(X, y, "hinge", n // 10, k, options, 3)
-            best = min(solution.objective for solution in solutions.values())
-            for name, solution in solutions.items():
-                yield Row(
-                    f"hinge {n:,} x {d}, k = n/{n // k}, {name}, certified",
-                    str(ratios[name]),
-                    quality(solution, best),
-                    f"{target} x LR",
-                )
-
-
-def convex() -> Iterator[Row]:
-    try:
-        import cvxpy as cp
-    except ImportError:
-        yield Row("convex problems against cvxpy", "cvxpy is not installed", "", "")
+def convex(bench: Bench) -> Iterator[Row]:
+    if find_spec("cvxpy") is None:
+        yield Row("convex problems against CLARABEL", "cvxpy is not installed")
         return
-    X, y = draw_flipped(5000, 50)
-    for loss in ("logistic", "hinge"):
-        for share in (0.2, 0.5, 0.8):
-            k = int(share * len(y))
-            w, b = cp.Variable(50), cp.Variable()
-            margin = cp.multiply(y, X @ w + b)
-            losses = cp.logistic(-margin) if loss == "logistic" else cp.pos(1 - margin)
-            problem = cp.Problem(
-                cp.Minimize(cp.sum_largest(losses, k) / k + cp.sum_squares(w) / (2 * C))
-            )
-            begin = time.perf_counter()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                problem.solve(solver="CLARABEL")
-            peer = time.perf_counter() - begin
-            objective = RankedRangeObjective(X, y, loss, k=k, C=C)
-            times = []
-            for _ in range(5):
-                begin = time.perf_counter()
-                solution = topsum(objective)
-                times.append(time.perf_counter() - begin)
-            yield Row(
-                f"convex {loss} 5,000 x 50, m = 0, k = {share} n",
-                f"{peer / min(times):.0f} times as fast as CLARABEL",
-                f"gap {solution.gap:.0e}, difference {solution.objective / problem.value - 1:.0e}",
-                ">= 100 times",
-            )
-
-
-def monk(splits: int = 3, repeats: int = 4) -> Iterator[Row]:
-    cases = [("logistic", 20), ("logistic", 30), ("hinge", 20), ("hinge", 45)]
-    for loss, m in cases:
-        near, lower, single = 0, 0, 0
-        times: dict[str, list[float]] = {"default": [], "one": [], "dca": []}
-        for split in range(splits):
-            X, y = make_monk_half(split)
-            objective = RankedRangeObjective(X, y, loss, m=m, k=70, C=C)
-            starts = find_starts(objective, n_starts=500, keep=40, random_state=1000 + split)
-            best = min(trim(objective, start=start).objective for start in starts)
-            for seed in range(repeats):
-                steps = 2000 if loss == "logistic" else 1000
-                paper: dict[str, Any] = {
-                    "outer_steps": 5,
-                    "inner_steps": steps,
-                    "step_size": 0.01,
-                    "tol": 0,
-                }
-                begin = time.perf_counter()
-                ours = trim(objective, random_state=seed).objective
-                times["default"].append(time.perf_counter() - begin)
-                begin = time.perf_counter()
-                one = trim(objective, n_starts=1, random_state=seed).objective
-                times["one"].append(time.perf_counter() - begin)
-                begin = time.perf_counter()
-                theirs = dca(objective, random_state=seed, **paper).objective
-                times["dca"].append(time.perf_counter() - begin)
-                near += ours <= 1.01 * best
-                lower += ours <= theirs * (1 + 1e-9)
-                single += one <= theirs * (1 + 1e-9)
-        runs = splits * repeats
-        default, once, peer = (float(np.median(times[name])) for name in ("default", "one", "dca"))
-        yield Row(
-            f"Monk halves, {loss}, k = 70, m = {m}: default",
-            f"{default:.2f} s, dca {peer / default:.1f} times that",
-            f"{near}/{runs} within 1 % of 500 starts, {lower}/{runs} <= dca",
-            "100 %, 20 times, all",
-        )
-        yield Row(
-            f"Monk halves, {loss}, k = 70, m = {m}: one start",
-            f"{once:.3f} s, dca {peer / once:.1f} times that",
-            f"{single}/{runs} <= dca",
-            "",
-        )
-
-
-def grid(checked: int = 40) -> Iterator[Row]:
-    for name, data, target in (
-        ("216 x 6", make_monk_half(3), 5),
-        ("2700 x 5", draw_clouds(2700, 5), 15),
+    for n, d, number, targets in (
+        (300, 5, 3, (6, 2)),
+        (1500, 20, 3, (25, 8)),
+        (5000, 50, 2, (150, 40)),
     ):
-        X, y = data
-        n = len(y)
-        objective = RankedRangeObjective(X, y)
-        max_m = min(np.sum(y > 0), np.sum(y < 0)) - 1  # so that no class fits inside m
-        problems = [
-            (int(m), int(k), float(ridge))
-            for ridge in 10.0 ** np.arange(6)
-            for k in [25, *np.round(n * np.arange(1, 11) / 10)]
-            for m in np.linspace(0, min(k - 1, max_m), 20)
+        k = 8 * n // 10
+        for loss, target in zip(("logistic", "hinge"), targets, strict=True):
+            options: Arguments = {"m": 0, "k": k, "loss": loss, "ranking": "pooled", "C": C}
+            entry = Entry(
+                f"convex {loss} {n:,} x {d}, m = 0, k = 0.8 n, estimator, certified",
+                "classifier",
+                options,
+                f">= {target} times",
+            )
+            peer = Peer("cvxpy", {"loss": loss, "k": k, "C": C}, "CLARABEL", faster=True)
+            data = [flipped(n, d, seed) for seed in bench.seeds(number)]
+            yield from compare(bench, [entry], peer, data, 3)
+
+
+def robust(bench: Bench) -> Iterator[Row]:
+    entry = Entry(
+        "robust 1,000 x 20, RankedRangeClassifier(m=0.1)", "classifier", {"m": 0.1}, "<= 30 x LR"
+    )
+    data = [flipped(1000, 20, seed) for seed in bench.seeds(5)]
+    yield from compare(bench, [entry], Peer("regression", {}), data, 3)
+
+
+def small(bench: Bench) -> Iterator[Row]:
+    data = [flipped(200, 5, seed) for seed in bench.seeds(5)]
+    for loss, target in (("logistic", 6), ("hinge", 9)):
+        what, wanted = f"robust 200 x 5, {loss}, ", f">= {target} times as fast as today"
+        for entry in (
+            Entry(f"{what}estimator, m = 0.1", "classifier", {"m": 0.1, "loss": loss}, wanted),
+            trim_entry(f"{what}trim, m = 0.1 n, C = 1e4", wanted, loss, 20, 200),
+        ):
+            yield from compare(bench, [entry], None, data, 3)
+
+
+def tall(bench: Bench) -> Iterator[Row]:
+    for n, fast in ((200_000, 0.6), (1_000_000, 0.5)):
+        if bench.quick and n == 1_000_000:
+            continue
+        for k in (n, n // 2):
+            what = f"logistic {n:,} x 20, k = n/{n // k}, "
+            m, targets = n // 10, (f"<= {fast} x LR", "<= 1 x LR", "<= 3.5 x LR")
+            if k < n:
+                targets = ("", "", "<= 3.5 x LR")
+            fit = ("logistic", m, k)
+            entries = [
+                trim_entry(f"{what}one start, fast", targets[0], *fit, n_starts=1, certify=False),
+                trim_entry(f"{what}one start, certified", targets[1], *fit, n_starts=1),
+                trim_entry(f"{what}default, certified", targets[2], *fit),
+            ]
+            yield from compare(bench, entries, peer_of(m, k), [flipped(n, 20)], 5)
+
+
+def wide(bench: Bench) -> Iterator[Row]:
+    n = 20_000
+    m = n // 10
+    for k, target in ((n, "<= 2.5 x LR, 1e-3"), (n // 2, "<= 4 x LR, 1e-3")):
+        what, fit = f"logistic 20,000 x 200, k = n/{n // k}, ", ("logistic", m, k)
+        entries = [
+            trim_entry(
+                f"{what}one start, certified", "<= 2 x LR" if k == n else "", *fit, n_starts=1
+            ),
+            trim_entry(f"{what}default, not certified", target, *fit, certify=False),
         ]
-        begin = time.perf_counter()
-        path = solve_path(objective, problems, random_state=0)
-        took = time.perf_counter() - begin
-        rng = np.random.default_rng(0)
-        near, cells = 0, rng.choice(len(path.objective), checked, replace=False)
-        for i in cells:
-            single = RankedRangeObjective(X, y, m=int(path.m[i]), k=int(path.k[i]), C=path.C[i])
-            independent = trim(single, certify=False, random_state=int(i)).objective
-            near += path.objective[i] <= 1.01 * independent
+        yield from compare(bench, entries, peer_of(m, k), [flipped(n, 200)], 5)
+
+
+def correlated(bench: Bench) -> Iterator[Row]:
+    n = 200_000
+    m = n // 10
+    for k in (n, n // 2):
+        what = f"condition 100: 200,000 x 20, k = n/{n // k}, one start, certified"
+        entry = trim_entry(what, "<= 0.3 x LR", "logistic", m, k, n_starts=1)
+        yield from compare(bench, [entry], peer_of(m, k), [flipped(n, 20, condition=100)], 5)
+
+
+def hinge(bench: Bench) -> Iterator[Row]:
+    for n, d, targets in ((20_000, 200, (5, 8)), (200_000, 20, (5, 5))):
+        m = n // 10
+        for k, target in zip((n, n // 2), targets, strict=True):
+            what, wanted = f"hinge {n:,} x {d}, k = n/{n // k}, ", f"<= {target} x LR"
+            entries = [
+                trim_entry(f"{what}one start, certified", wanted, "hinge", m, k, n_starts=1),
+                trim_entry(f"{what}default, certified", wanted, "hinge", m, k),
+            ]
+            yield from compare(bench, entries, peer_of(m, k), [flipped(n, d)], 3)
+
+
+def leverage(bench: Bench) -> Iterator[Row]:
+    data = {"kind": "leverage", "seed": SEED}
+    n, m = 15_000, 750
+    peer = peer_of(0, n)
+    scores = bench.workers["ours"].ask("score", data=data, **peer.arguments)
+    entry = Entry(
+        "leverage outliers, 15,000 x 50, default",
+        "leverage",
+        {"C": C},
+        f"{100 * scores['clean']:.1f} %, 1, <= 5 x LR",
+    )
+
+    def say(answers: Sequence[Answer]) -> str:
+        accuracy, recall = answers[0]["accuracy"], answers[0]["recall"]
+        plain = f"(LR {100 * scores['all']:.1f} %)"
+        return f"accuracy {100 * accuracy:.1f} % {plain}, recall {recall:.2f}"
+
+    yield from compare(bench, [entry], peer_of(m, n), [data], 5, say)
+
+
+def sparse(bench: Bench) -> Iterator[Row]:
+    n = 200_000
+    m = n // 10
+    data = {"kind": "sparse", "n": n, "d": 100_000, "row_size": 50, "seed": SEED}
+    what = "CSR 200,000 x 100,000, 50 entries a row, default"
+    entry = trim_entry(what, "<= 3 x LR", "logistic", m, n)
+    yield from compare(bench, [entry], peer_of(m, n), [data], 2)
+    yield memory_row(bench, f"{what}: memory", data, peer_of(m, n), "<= 2 x LR's growth")
+
+
+def regression(bench: Bench) -> Iterator[Row]:
+    from benchmarks.regression import (  # imports all of the library
+        LEVERAGE,
+        SPEEDS,
+        describe_error,
+        draw_line,
+        fit_in_r,
+        has_r,
+    )
+
+    if not has_r():
+        yield Row("robust lines against ltsReg", "not compared: needed are Rscript and robustbase")
+    for size, shape in SPEEDS.items():
+        if size not in ("500 x 5", "2,000 x 20"):
+            continue
+        entry = Entry(
+            f"robust line {size}, RankedRangeRegressor(m='auto')",
+            "robust line",
+            {},
+            "<= 1 x ltsReg",
+        )
+        heats, errors = [], []
+        for seed in bench.seeds(3):
+            line = draw_line(LEVERAGE, shape, seed)
+            heat: list[Lap] = []
+            for _ in range(bench.rounds(3)):
+                data = {"kind": "line", "size": size, "seed": seed}
+                heat += take_turns(bench, [entry], None, data, 1)
+                for found in fit_in_r(line.X, line.y, "ltsReg", repeats=3).values():
+                    heat[-1]["peer"] = {"seconds": found.seconds}
+                    errors.append(describe_error(line, found.coef) or np.nan)
+            heats.append(heat)
+        theirs = f" (ltsReg {np.median(errors):.2f})" if errors else ""
+
+        def say(answers: Sequence[Answer], theirs: str = theirs) -> str:
+            ours = np.median([answer["error"] for answer in answers])
+            return f"error {ours:.2f} x that of clean rows{theirs}"
+
+        yield from describe(heats, [entry], Peer("", {}, "ltsReg") if errors else None, say)
+
+
+# -- Minima --------------------------------------------------------------------------------------
+
+
+def monk(bench: Bench) -> Iterator[Row]:
+    splits = range(SEED, SEED + (5 if bench.quick else 10))
+    for loss, m in (("logistic", 20), ("logistic", 30), ("hinge", 20), ("hinge", 45)):
+        fit: Arguments = {"loss": loss, "m": m, "k": 70, "C": C}
+        laps: list[Lap] = []
+        excess: dict[str, list[float]] = {who: [] for who in bench.workers}
+        for split in splits:
+            data = {"kind": "monk", "seed": split}
+            best = min(
+                answer["objective"]
+                for answer in bench.ask("starts", data=data, starts=60, **fit).values()
+            )
+            own = [bench.ask("trim", data=data, random_state=i, **fit) for i in range(3)]
+            best = min(best, *(answer["objective"] for lap in own for answer in lap.values()))
+            for lap in own:
+                for who, answer in lap.items():
+                    excess[who].append(answer["objective"] / best - 1)
+            laps += own
+        missed = {who: f"{np.sum(np.array(e) > 0.02)} of {len(e)}" for who, e in excess.items()}
+        today = ""
+        if "today" in excess:
+            speed = format_spread([x["today"]["seconds"] / x["ours"]["seconds"] for x in laps], "")
+            today = f"{speed} times, {missed['today']} above"
         yield Row(
-            f"grid of {len(path.objective)} cells, {name}",
-            f"{took:.1f} s",
-            f"{100 * near / checked:.0f} % within 1 % of a search of their own",
+            f"Monk halves, {loss}, m = {m}, k = 70, default",
+            format_spread([lap["ours"]["seconds"] for lap in laps], "s"),
+            f"{missed['ours']} above the best by > 2 %, worst {100 * max(excess['ours']):.1f} %",
+            today,
+            "<= 0.05 s, none",
+        )
+
+
+def tiny(bench: Bench) -> Iterator[Row]:
+    number = 50 if bench.quick else 200
+    laps = [bench.ask("tiny", seed=seed) for seed in range(SEED, SEED + number)]
+    reached = {who: sum(lap[who]["reached"] for lap in laps) for who in bench.workers}
+    below = sum(lap["ours"]["below"] for lap in laps)
+    yield Row(
+        "tiny problems, n <= 12, default against enumeration",
+        format_spread([lap["ours"]["seconds"] for lap in laps], "s"),
+        f"{reached['ours']} of {number} reached" + (f", {below} below" if below else ""),
+        f"{reached['today']} of {number} reached" if "today" in reached else "",
+        "all",
+    )
+
+
+def fresh(bench: Bench) -> Iterator[Row]:
+    for seed in bench.seeds(2)[: 1 if bench.quick else 2]:
+        laps = [bench.ask("fresh", seed=seed, number=i) for i in range(54)]
+        ours = [lap["ours"] for lap in laps]
+        gap = max(answer["gap"] for answer in ours)
+        what = f"54 fresh problems, seed {seed}"
+        total = f"{sum(answer['seconds'] for answer in ours):.1f} s in all"
+        if "today" not in bench.workers:
+            yield Row(what, total, f"gap at most {gap:.0e}", "", "compared with today's only")
+            continue
+        change = np.array([x["ours"]["objective"] / x["today"]["objective"] - 1 for x in laps])
+        lower, higher = np.sum(change < -1e-6), np.sum(change > 1e-6)
+        worst = laps[int(change.argmax())]["ours"]["name"] if higher else "none"
+        yield Row(
+            what,
+            total,
+            f"lower {lower}, equal {len(laps) - lower - higher}, higher {higher}",
+            f"worst excess {max(change.max(), 0):.1e}: {worst}",
+            "none higher",
+        )
+        for loss in dict.fromkeys(answer["loss"] for answer in ours):
+            own = [lap for lap in laps if lap["ours"]["loss"] == loss]
+            speed = [lap["today"]["seconds"] / lap["ours"]["seconds"] for lap in own]
+            yield Row(
+                f"{what}: {loss}, {len(own)} of them",
+                f"{sum(lap['ours']['seconds'] for lap in own):.1f} s in all",
+                f"gap at most {max(lap['ours']['gap'] for lap in own):.0e}",
+                f"geometric mean {np.exp(np.mean(np.log(speed))):.2f} times "
+                f"({min(speed):.2f} - {max(speed):.2f})",
+            )
+
+
+def grid(bench: Bench) -> Iterator[Row]:
+    for name, data, target in (
+        ("216 x 6", {"kind": "monk", "seed": SEED}, 5),
+        ("2700 x 5", {"kind": "clouds", "n": 2700, "d": 5, "seed": SEED}, 15),
+    ):
+        lap = bench.ask("grid", data=data, checked=10 if bench.quick else 40)
+        ours, today = lap["ours"], lap.get("today")
+        yield Row(
+            f"grid of {ours['cells']} cells, {name}",
+            f"{ours['seconds']:.1f} s",
+            f"{100 * ours['near']:.0f} % within 1 % of a search of their own",
+            f"{today['seconds'] / ours['seconds']:.2f} times, {100 * today['near']:.0f} %"
+            if today
+            else "",
             f"<= {target} s, >= 95 %",
         )
 
 
-def growth() -> Iterator[Row]:
-    sizes, times = [10_000, 100_000, 1_000_000], []
+# -- Size ----------------------------------------------------------------------------------------
+
+
+def growth(bench: Bench) -> Iterator[Row]:
+    sizes = [10_000, 100_000] if bench.quick else [10_000, 100_000, 1_000_000]
+    times: dict[str, list[float]] = {who: [] for who in bench.workers}
     for n in sizes:
-        X, y = draw_flipped(n, 20)
-        best = np.inf
-        for _ in range(3):
-            begin = time.perf_counter()
-            fit(X, y, "logistic", n // 10, n)
-            best = min(best, time.perf_counter() - begin)
-        times.append(best)
-    exponent = np.polyfit(np.log(sizes), np.log(times), 1)[0]
-    took = ", ".join(f"{t:.2f}" for t in times)
+        entry = trim_entry("", "", "logistic", n // 10, n)
+        laps = take_turns(bench, [entry], None, flipped(n, 20), bench.rounds(3))
+        for who, seconds in times.items():
+            seconds.append(min(x[f"{who} 0"]["seconds"] for x in laps if f"{who} 0" in x))
+    exponent = {who: np.polyfit(np.log(sizes), np.log(t), 1)[0] for who, t in times.items()}
     yield Row(
-        "growth, n = 1e4, 1e5, 1e6, d = 20, default",
-        f"{took} s",
-        f"exponent {exponent:.2f}",
+        f"growth, n = {', '.join(f'{n:,}' for n in sizes)}, d = 20",
+        ", ".join(f"{t:.2f}" for t in times["ours"]) + " s",
+        f"exponent {exponent['ours']:.2f}",
+        f"exponent {exponent['today']:.2f}" if "today" in exponent else "",
         "<= 1.1",
     )
 
 
-def far_out() -> Iterator[Row]:
-    X, y, X_test, y_test, moved = make_leverage()
-    m, n = len(moved), len(y)
-    ratios, solutions = compare_with_regression(X, y, "logistic", m, n, {"default": {}}, 5)
-    solution = solutions["default"]
-    accuracy = np.mean(np.sign(X_test @ solution.coef + solution.intercept) == y_test)
-    recall = np.mean(solution.row_weights[moved] == 0)
-    plain = LogisticRegression(C=C / n).fit(X, y).score(X_test, y_test)
-    yield Row(
-        "leverage outliers, 15,000 x 50, default",
-        str(ratios["default"]),
-        f"accuracy {100 * accuracy:.1f} % (LR {100 * plain:.1f} %), recall {recall:.2f}",
-        "88.2 %, 1, 1 to 5 x LR",
+def memory_row(bench: Bench, what: str, data: Arguments, peer: Peer, target: str) -> Row:
+    """Return by how much memory grows during a fit of the estimator and of its peer."""
+    found = {
+        who: bench.ask_anew(who, "memory", data=data, who="ours", m=0.1, C=C)
+        for who in bench.workers
+    }
+    theirs = bench.ask_anew("ours", "memory", data=data, who="peer", **peer.arguments)
+    ours = found["ours"]
+    share = {
+        who: f"{answer['growth'] / answer['size']:.2f} x of X" for who, answer in found.items()
+    }
+    ratio = ours["growth"] / theirs["growth"]
+    return Row(
+        what,
+        f"{share['ours']} ({ours['size'] / 1e6:.0f} MB)",
+        f"LR {theirs['growth'] / theirs['size']:.2f} x of X, ours {ratio:.2f} x that",
+        share.get("today", ""),
+        target,
     )
 
 
-def sparse() -> Iterator[Row]:
-    X, y = draw_sparse_flipped(200_000, 100_000, 50)
-    n = len(y)
-    ratios, solutions = compare_with_regression(X, y, "logistic", n // 10, n, {"default": {}}, 2)
-    peaks = [
-        peak_memory(lambda: LogisticRegression(C=C / (0.9 * n)).fit(X, y)),
-        peak_memory(lambda: fit(X, y, "logistic", n // 10, n)),
-    ]
-    yield Row(
-        "CSR 200,000 x 100,000, 50 entries a row, default",
-        str(ratios["default"]),
-        f"gap {solutions['default'].gap:.0e}, {peaks[1] / peaks[0]:.1f} times its memory",
-        "<= 3 x LR, <= 2 times",
+def memory(bench: Bench) -> Iterator[Row]:
+    n = 200_000 if bench.quick else 1_000_000
+    what = f"growth of memory, {n:,} x 20, RankedRangeClassifier(m=0.1)"
+    yield memory_row(bench, what, flipped(n, 20), peer_of(n // 10, n), "<= 0.5 x of X")
+
+
+def files(bench: Bench) -> Iterator[Row]:
+    for m, target in ((0.1, 20), ("auto", 26)):
+        lap = bench.ask("files", data=flipped(300, 5), m=m)
+        number = {who: f"{len(answer['files'])} files" for who, answer in lap.items()}
+        yield Row(
+            f"files that a fit walks, 300 x 5, m = {m}",
+            number["ours"],
+            "",
+            number.get("today", ""),
+            f"<= {target} files",
+        )
+
+
+# -- All of them ---------------------------------------------------------------------------------
+
+
+GROUPS: dict[str, Callable[[Bench], Iterator[Row]]] = {
+    each.__name__: each
+    for each in (
+        *(convex, robust, small, monk, tiny, hinge, tall, wide, fresh, memory, regression, files),
+        *(correlated, grid, growth, leverage, sparse),
     )
+}
 
 
-def peak_memory(run: Callable[[], object]) -> float:
-    tracemalloc.start()
-    run()
-    reached = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return float(reached)
+def options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser("python -m benchmarks solvers", description=__doc__)
+    parser.add_argument("--today", type=Path, help="checkout of the commit to compare with")
+    parser.add_argument(
+        "--only", nargs="+", choices=list(GROUPS), default=list(GROUPS), metavar="NAME",
+        help=f"groups of rows, of {', '.join(GROUPS)}",
+    )  # fmt: skip
+    parser.add_argument("--quick", action="store_true", help="fewer repeats, no 1,000,000 rows")
+    return parser.parse_args(arguments)
 
 
-def report() -> Iterator[str]:
-    yield "solvers, one thread; times as a share of LogisticRegression's (LR), by the best runs,"
-    yield "and in brackets the lowest, median and highest round"
+def report(arguments: Sequence[str] = ()) -> Iterator[str]:
+    chosen = options(arguments)
+    sources = {"ours": ROOT / "src"}
+    if chosen.today:
+        sources["today"] = chosen.today.resolve() / "src"
+    yield f"solvers, one thread, processor time; x LR: as a share of that of {PEER};"
+    yield "medians of pairs that were measured in turns, and in brackets the lowest and highest"
+    if chosen.today:
+        yield f"today is {chosen.today}; times: how many times as fast as today"
+    else:
+        yield "there is no column for today: --today PATH compares with another checkout"
     yield ""
-    with threadpool_limits(1):
-        for part in (
-            tall,
-            wide,
-            correlated,
-            hinge,
-            convex,
-            monk,
-            grid,
-            growth,
-            far_out,
-            sparse,
-        ):
-            for row in part():
-                yield str(row)
+    names = Row("what", "measured", "quality", "compared with today", "to reach")
+    yield names.draw("today" in sources)
+    with ExitStack() as stack:
+        workers = {}
+        for who, source in sources.items():
+            workers[who] = Worker(source)
+            stack.callback(workers[who].close)
+        bench = Bench(workers, sources, chosen.quick)
+        for name in chosen.only:
+            for row in GROUPS[name](bench):
+                yield row.draw("today" in sources)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-__all__ = ["Ratio", "ratios", "turns"]
+__all__ = ["Ratio", "ratios"]
 
 
 class Ratio:
@@ -36,14 +36,6 @@ def ratios(
     """
     best = _turns(peer, contenders, rounds, repeats)
     return min(best[""]), {name: Ratio(best[name], best[""]) for name in contenders}
-
-
-def turns(
-    peer: Callable[[], object], contenders: Mapping[str, Callable[[], object]], rounds: int
-) -> dict[str, Ratio]:
-    """Return how slow contenders compare: each runs once in a round."""
-    times = _turns(peer, contenders, rounds, 1)
-    return {name: Ratio(times[name], times[""]) for name in contenders}
 
 
 def _turns(
