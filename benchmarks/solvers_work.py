@@ -246,9 +246,8 @@ def run_memory(data: Data, who: str, **options: Any) -> Answer:
     Ask a new process: memory that another task has freed may be used again unseen.
     """
     X, y = load(data)[:2]
-    model: Any = LogisticRegression(**options)
-    if who == "ours":
-        model = RankedRangeClassifier(random_state=0, **options)
+    estimators = {"ours": RankedRangeClassifier, "peer": LogisticRegression}
+    model = estimators[who](random_state=0, **options)
     model.fit(X[:3000], y[:3000])  # imports whatever is imported late
     gc.collect()
     with suppress(OSError, AttributeError):
