@@ -24,6 +24,7 @@ __all__ = [
     "compare",
     "describe",
     "format_spread",
+    "ratios",
     "take_turns",
 ]
 
@@ -185,7 +186,7 @@ def describe(
         ours, today = f"ours {i}", f"today {i}"
         answers = [lap[ours] for lap in laps if ours in lap]
         if peer and peer.faster:
-            measured = format_spread(ratios(laps, "peer", ours), f"times as fast as {peer.name}")
+            measured = format_spread(ratios(laps, "peer", ours), f"times {peer.name}")
         elif peer:
             measured = format_spread(ratios(laps, ours, "peer"), f"x {peer.name}")
         else:
