@@ -261,11 +261,14 @@ def tiny(bench: Bench) -> Iterator[Row]:
     number = 50 if bench.quick else 200
     laps = [bench.ask("tiny", seed=seed) for seed in range(SEED, SEED + number)]
     reached = {who: sum(lap[who]["reached"] for lap in laps) for who in bench.workers}
+    missed = [str(SEED + i) for i, lap in enumerate(laps) if not lap["ours"]["reached"]]
     below = sum(lap["ours"]["below"] for lap in laps)
     yield Row(
         "tiny problems, n <= 12, default against enumeration",
         format_spread([lap["ours"]["seconds"] for lap in laps], "s"),
-        f"{reached['ours']} of {number} reached" + (f", {below} below" if below else ""),
+        f"{reached['ours']} of {number} reached"
+        + (f", not seeds {', '.join(missed)}" if missed else "")
+        + (f", {below} below the bound" if below else ""),
         f"{reached['today']} of {number} reached" if "today" in reached else "",
         "all",
     )
