@@ -116,7 +116,7 @@ def _take_steps(
     size: FloatArray = np.ones(1)
     if metric is None:
         size = objective.diagonal_size(point)
-    n_slow = 0
+    n_slow, is_partitioned = 0, isinstance(objective, PartitionedObjective)
     for _ in range(max_iter):
         scaled = memory.solve(gradient.ravel() / size, metric)
         direction = -(scaled / size).reshape(objective.shape)
@@ -126,8 +126,8 @@ def _take_steps(
                 break
             memory.clear()  # corners have spoilt the metric: start again without it
             continue
-        if metric is not None and -slope < tol * point.value:
-            break
+        if is_partitioned and metric is not None and -slope < tol * point.value:
+            break  # in memory, one more step is nearly free
         ray = objective.ray(point, direction)
         is_first = not len(memory) and metric is None
         moved = None
