@@ -1,10 +1,14 @@
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 
 from sorr.objectives import RankedRangeObjective
+from sorr.ranked import ranked_range_weights
 from sorr.solvers import trim
-from sorr.solvers.batch import Batch, Problems, Ranking, Stage, _blur_lower, _Model
+from sorr.solvers.batch import Batch, Problems, Ranking, Stage
+from tests.slow import examples
 from tests.solvers.problems import classes, line, targets_for
 
 STAGES = [
@@ -88,6 +92,7 @@ def test_a_huge_discarded_loss_leaves_the_value_untouched():
 @pytest.mark.parametrize("chunk", [1, 200, 60_000])
 def test_chunks_do_not_matter(monkeypatch, chunk):
     objective = problem()
+    monkeypatch.setattr("sorr.solvers.batch._SINGLE_REACH", 0.0)  # steps in float64
     expected = Batch(objective).descend(some_candidates(Batch(objective)), STAGES)
     monkeypatch.setattr("sorr.solvers.batch._CHUNK", chunk)
     chunked = Batch(objective).descend(some_candidates(Batch(objective)), STAGES)
@@ -101,10 +106,11 @@ def test_steps_never_increase_the_objective(loss, kind):
     T = some_candidates(batch, 20)
     before = batch.values(T)
     for stages in (STAGES[:1], STAGES, HOT, HOT + STAGES):
-        after, values = batch.descend(T, stages)
-        np.testing.assert_allclose(values, batch.values(after), rtol=1e-12)
-        assert (values <= before).all()
-        assert values.mean() < 0.9 * before.mean()
+        after, values = batch.descend(T, stages, n_annealed=20)
+        np.testing.assert_allclose(values, batch.values(after), rtol=1e-5)  # steps in float32
+        assert (values <= before * (1 + 1e-6)).all()
+        if len(stages) > len(HOT):  # a first step may be too long
+            assert values.mean() < 0.9 * before.mean()
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
@@ -126,99 +132,98 @@ def test_zero_is_no_trap(k):
     assert np.abs(after).max() > 0.1
 
 
-def blurred_end(batch, T, band):
-    """Return the weights of the rows of one candidate, where its lower end is blurred."""
-    objective = batch.objective
-    group = objective.groups.groups[0]
-    m, k = np.array([group.m]), np.array([group.k])
-    losses = batch.losses(T @ batch.frame.rows.T, objective)
-    ranking = Ranking(losses, batch.mass, group.mass)
-    reach = np.maximum(1, np.floor(band * np.minimum(k - m, group.mass - k)))
-    cut = ranking.between(m, k + reach)
-    blur = _blur_lower(ranking, cut, losses.ravel()[cut.at], m, k, reach=reach, smallest=1e-12)
-    return cut, blur, losses
+def ranked(losses, m, k, mass=None):
+    """Return a ranking of the rows of a matrix, all with the same ranks."""
+    ends = np.full((2, len(losses)), [[m], [k]], dtype=float)
+    return Ranking(losses, mass, losses.shape[1] if mass is None else mass.sum(), *ends)
 
 
-@pytest.mark.parametrize("kind", ["plain", "weights"])
-def test_blurred_weights_have_the_mass_of_the_range(kind):
-    objective = problem(n=60, **KINDS[kind])
-    batch = Batch(objective)
-    group = objective.groups.groups[0]
-    for seed in range(5):
-        T = some_candidates(batch, 1, seed)
-        cut, blur, losses = blurred_end(batch, T, 0.5)
-        assert blur.weight.sum() == pytest.approx(group.width, rel=1e-9)
+@settings(max_examples=examples(60))
+@given(
+    seed=st.integers(0, 10_000),
+    m=st.integers(0, 9),
+    width=st.integers(1, 10),
+    levels=st.sampled_from([1, 2, 4, 1000]),
+    weighted=st.booleans(),
+)
+def test_the_kept_mass_is_that_of_the_range_with_ties_shared(seed, m, width, levels, weighted):
+    rng = np.random.default_rng(seed)
+    losses = rng.integers(0, levels, (3, 12)).astype(np.float32)
+    mass = rng.integers(1, 4, 12).astype(float) if weighted else None
+    k = min(m + width, 12)
+    kept = ranked(losses, m, k, mass).kept
+    for row, weight in zip(losses, kept, strict=True):
+        assert weight.sum() == pytest.approx(k - m, rel=1e-6)
+        if mass is None:
+            expected = ranked_range_weights(row.astype(float), m, k)
+            np.testing.assert_allclose(weight, expected, atol=1e-6)
+        else:
+            copies = ranked_range_weights(np.repeat(row, mass.astype(int)).astype(float), m, k)
+            starts = np.cumsum(mass.astype(int)) - mass.astype(int)
+            np.testing.assert_allclose(weight, np.add.reduceat(copies, starts), atol=1e-5)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("k", [30, 60])
+def test_blurred_weights_have_the_mass_of_the_range(k, weighted):
+    rng = np.random.default_rng(0)
+    losses = rng.exponential(size=(5, 60))
+    mass = rng.uniform(0.5, 1.5, 60) if weighted else None
+    mass = mass if mass is None else mass * 60 / mass.sum()
+    ranking = ranked(losses, 6, k, mass)
+    own = np.ones(60) if mass is None else mass
+    for hot in (slice(0, 0), slice(0, 5)):
+        blur = ranking.blur(0.5, np.full(5, 1e-9), hot, 0.3)
+        np.testing.assert_allclose(blur.weight.sum(axis=1), k - 6, rtol=1e-9)
         assert (blur.weight >= 0).all()
-        assert (blur.weight <= cut.share + 1e-12).all()
-        assert (blur.edge > 0).sum() >= 2
-        exact = (batch.values(T)[0] - objective.ridge(batch.frame.original(T)[0])) / group.scale
-        assert exact - group.width * blur.width[0] <= blur.weight @ losses.ravel()[cut.at] <= exact
+        largest = np.argsort(-losses, axis=1)[:, :2]
+        assert (np.take_along_axis(blur.weight, largest, axis=1) < 0.9 * own.min()).all()
+        if k < 60:
+            assert ((blur.edge > 0).sum(axis=1) >= 2).all()
+            smallest = np.argsort(losses, axis=1)[:, :10]
+            assert not np.take_along_axis(blur.weight, smallest, axis=1).any()
 
 
-def sharp_parts(losses, mass, width):
-    """Return the parts of all losses whose mass is as wanted, by bisection."""
-    low, high = losses.min() - 2 * width, losses.max() + 2 * width
-    for _ in range(200):
-        middle = (low + high) / 2
-        part = np.clip(0.5 + (losses - middle) / (2 * width), 0, 1)
-        low, high = (middle, high) if part.sum() > mass else (low, middle)
-    return part
+def test_where_all_losses_tie_all_rows_count():
+    blur = ranked(np.ones((2, 60)), 6, 30).blur(0.5, np.full(2, 1e-3), slice(0, 0), 0.0)
+    np.testing.assert_allclose(blur.weight, 24 / 60)
 
 
-@pytest.mark.parametrize("band", [0.1, 0.3, 0.5])
-def test_no_row_below_the_cut_would_get_a_weight(band):
-    batch = Batch(problem(m=6, k=30))
-    for seed in range(30):
-        cut, blur, losses = blurred_end(batch, some_candidates(batch, 1, seed), band)
-        kept = np.argsort(-losses[0])[6:]
-        expected = np.zeros(60)
-        expected[kept] = sharp_parts(losses[0][kept], 24, blur.width[0])
-        weight = np.zeros(60)
-        weight[cut.at] = blur.weight
-        np.testing.assert_allclose(weight, expected, atol=1e-7)
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "absolute"])
+def test_the_order_of_the_rows_does_not_matter(monkeypatch, loss):
+    monkeypatch.setattr("sorr.solvers.batch._SINGLE_REACH", 0.0)  # steps in float64
+    objective = problem(loss)
+    shuffled = np.random.default_rng(3).permutation(60)
+    ends = []
+    for index in (np.arange(60), shuffled):
+        X, y = np.asarray(objective.design.X)[index], objective.y[index]
+        batch = Batch(RankedRangeObjective(X, y, loss, m=6, k=40, C=10.0))
+        ends.append(batch.descend(some_candidates(batch), STAGES)[1])
+    np.testing.assert_allclose(*ends, rtol=1e-9)
 
 
-def test_a_search_compares_like_with_like(monkeypatch):
-    objective = problem("hinge", m=6, k=30)
-    search = Batch._search
-    seen = []
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
+def test_weights_are_copies(loss):
+    objective = problem(loss)
+    X, y = np.asarray(objective.design.X), objective.y
+    weight = np.random.default_rng(1).integers(1, 4, 60)
+    n = int(weight.sum())
+    weighted = Batch(RankedRangeObjective(X, y, loss, m=0.1, k=0.75, C=10.0, sample_weight=weight))
+    copies = np.repeat(X, weight, axis=0), np.repeat(y, weight)
+    repeated = Batch(RankedRangeObjective(*copies, loss, C=10.0))
+    T = some_candidates(weighted)
+    theta = weighted.frame.original(T)
+    m, k = (np.full((len(T), 1), share * n) for share in (0.1, 0.75))
+    problems = Problems(m, k, 1 / (k - m), np.full(len(T), 0.1))
+    values = repeated.values(repeated.frame.standardised(theta), problems)
+    np.testing.assert_allclose(weighted.values(T), values, rtol=1e-9)
 
-    def checked(self, raw, T, current, direction, rows, model):
-        np.testing.assert_allclose(current, self._value(raw, T, model), rtol=1e-9)
-        seen.append(model.objective.loss)
-        return search(self, raw, T, current, direction, rows, model)
 
-    monkeypatch.setattr(Batch, "_search", checked)
-    for case in (objective, problem(m=6, k=30)):
-        batch = Batch(case)
-        batch.descend(some_candidates(batch), [*HOT, *STAGES, *HOT, *STAGES])
-    assert len(set(seen)) > 2
-
-
-def test_the_gradient_is_that_of_the_blurred_objective():
-    objective = problem(m=6, k=30)
-    batch = Batch(objective)
-    T = some_candidates(batch, 1)
-    scale = objective.groups.groups[0].scale
-    width = blurred_end(batch, T, 0.5)[1].width[0]
-
-    def blurred(T):
-        # the width is a constant of the blurred function: taken where the gradient is
-        losses = np.sort(batch.losses(T @ batch.frame.rows.T, objective)[0])[::-1][6:]
-        part = sharp_parts(losses, 24, width)
-        smooth = part @ losses - width * ((part - 0.5) ** 2).sum()
-        ridge = np.square(T) @ batch.frame.penalty / (2 * objective.C)
-        return scale * smooth + ridge[0]
-
-    raw = T @ batch.frame.rows.T
-    model = _Model(batch.repeat_problem(1), objective, None)
-    gradient, step = batch._direction(raw, T, model, 0.5, np.full(1, 1e-9))
-    for i in range(T.shape[1]):
-        shift = np.zeros_like(T)
-        shift[0, i] = 1e-5
-        slope = (blurred(T + shift) - blurred(T - shift)) / 2e-5
-        assert gradient[0, i] == pytest.approx(slope, rel=1e-5, abs=1e-8)
-    assert gradient[0] @ step[0] < 0
+def test_absurd_numbers_are_not_put_into_float32():
+    X, y = line(60)
+    y[0] = 1e30
+    batch = Batch(RankedRangeObjective(X, y, "squared", m=2, C=10.0))
+    assert np.isfinite(batch.descend(some_candidates(batch), STAGES)[1]).all()
 
 
 @pytest.mark.parametrize("as_sparse", [False, True])

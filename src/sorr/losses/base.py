@@ -14,6 +14,8 @@ from sorr._typing import BoolArray, FloatArray, IntArray
 
 Target: TypeAlias = npt.NDArray[Any]
 
+STRAIGHT_CURVATURE = 0.2  # of straight pieces in `step_model`, relative to touching parabolas
+
 
 class Loss(ABC):
     """The individual loss of each sample, as a function of its raw prediction.
@@ -133,6 +135,25 @@ class Loss(ABC):
                 f"{self._curved_relative}, or a method that uses gradients only"
             )
         return self._curvature(*self._matched(y, raw_prediction))
+
+    @np.errstate(over="ignore")
+    def step_model(
+        self, y: Target, raw_prediction: FloatArray, width: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return a slope and a curvature for a step of one output, without a line search.
+
+        They are `gradient` and `curvature`, with corners rounded over a width of each sample's
+        own. Straight pieces have no curvature. They are given a small part of that of a parabola
+        which touches them and is nowhere below the loss.
+
+        Raises
+        ------
+        TypeError
+            If ``can_be_smoothed`` is False.
+        """
+        if not self.can_be_smoothed:
+            self.smoothed(1.0)  # raises an error
+        return self._step_model(*self._matched(y, raw_prediction), width)
 
     @np.errstate(over="ignore")
     def order(self, y: Target, raw_prediction: FloatArray) -> FloatArray:
@@ -299,6 +320,12 @@ class Loss(ABC):
 
     def _curvature(self, y: Target, f: FloatArray) -> FloatArray:
         raise NotImplementedError
+
+    def _step_model(
+        self, y: Target, f: FloatArray, width: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        del width
+        return self._gradient(y, f), self._curvature(y, f)
 
     def _order(self, y: Target, f: FloatArray) -> FloatArray:
         return self._value(y, f)

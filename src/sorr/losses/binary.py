@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from sorr._typing import FloatArray
-from sorr.losses.base import BinaryLoss, Loss, Target, as_precise, check_width
+from sorr.losses.base import STRAIGHT_CURVATURE, BinaryLoss, Loss, Target, as_precise, check_width
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,15 @@ class Hinge(BinaryLoss):
     def _pieces(self, y: Target, f: FloatArray) -> tuple[FloatArray, FloatArray]:
         y = as_precise(f, y)
         return (1 - y * f)[:, None], -y[:, None]
+
+    def _step_model(
+        self, y: Target, f: FloatArray, width: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        y = as_precise(f, y)
+        part = (1 - y * f) / width
+        touching = STRAIGHT_CURVATURE / np.maximum(np.abs(2 * part - 1), 1)
+        capped = np.minimum(np.maximum(part, 0), 1)
+        return -y * capped, np.where(capped == part, 1, touching) / width
 
     def _height(self, margin: FloatArray) -> FloatArray:
         return np.maximum(1 - margin, 0)
@@ -165,6 +174,14 @@ class ModifiedHuber(BinaryLoss):
     smooth: ClassVar[bool] = True
     has_curvature: ClassVar[bool] = True
     has_probability: ClassVar[bool] = True
+
+    def _step_model(
+        self, y: Target, f: FloatArray, width: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        del width
+        margin = as_precise(f, y) * f
+        straight = 2 * STRAIGHT_CURVATURE / np.maximum(np.abs(margin), 1)
+        return self._gradient(y, f), np.where(np.abs(margin) < 1, 2, straight)
 
     def _height(self, margin: FloatArray) -> FloatArray:
         short = np.maximum(1 - margin, 0)

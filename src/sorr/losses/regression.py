@@ -8,7 +8,14 @@ from typing import ClassVar
 import numpy as np
 
 from sorr._typing import FloatArray
-from sorr.losses.base import Loss, RegressionLoss, Target, as_precise, check_width
+from sorr.losses.base import (
+    STRAIGHT_CURVATURE,
+    Loss,
+    RegressionLoss,
+    Target,
+    as_precise,
+    check_width,
+)
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,14 @@ class Absolute(RegressionLoss):
 
     def _slope(self, residual: FloatArray) -> FloatArray:
         return np.sign(residual)
+
+    def _step_model(
+        self, y: Target, f: FloatArray, width: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        part = (f - as_precise(f, y)) / width
+        capped = np.minimum(np.maximum(part, -1), 1)
+        touching = STRAIGHT_CURVATURE / np.maximum(np.abs(part), 1)
+        return capped, np.where(capped == part, 1, touching) / width
 
     def smoothed(self, width: float) -> Loss:
         """Return the absolute residual with its corner rounded up to a distance of `width`."""
@@ -116,6 +131,14 @@ class Huber(RegressionLoss):
 
     def __post_init__(self) -> None:
         check_width(self, "delta", self.delta, "`Squared` is the limit of large delta")
+
+    def _step_model(
+        self, y: Target, f: FloatArray, width: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        del width
+        residual = f - as_precise(f, y)
+        part = np.maximum(np.abs(residual) / self.delta, 1)
+        return self._slope(residual), np.where(part > 1, 2 * STRAIGHT_CURVATURE / part, 2)
 
     def _height(self, residual: FloatArray) -> FloatArray:
         distance = np.abs(residual)

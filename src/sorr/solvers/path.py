@@ -195,6 +195,7 @@ def _explore(
         search.exchange(_EARLY, search.new_candidates(size // 2, rng))
     search.descend(np.arange(len(search.best)), search.best, _LATE)
     search.exchange(_LATE, search.best[:0])
+    search.adopt()
     if progress is not None:
         progress(Step(rounds, "path", float(search.value.mean()), objective.design.passes))
     return batch.frame.original(search.best), search.value
@@ -232,6 +233,14 @@ class _Search:
         chosen = pool[rivals[:, promising].T.ravel()]
         self.descend(np.repeat(promising, len(rivals)), chosen, stages)
 
+    def adopt(self) -> None:
+        """Replace the solution of each cell by that of another cell if it is lower there."""
+        pool = np.unique(self.best, axis=0)
+        T = pool[self._table(pool).argmin(axis=0)]
+        values = self.batch.values(T, self.problems)
+        better = values < self.value
+        self.best[better], self.value[better] = T[better], values[better]
+
     def new_candidates(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Return random candidates after some steps, each in a random cell."""
         T, cells = draw_candidates(self.batch, size, rng), rng.integers(len(self.best), size=size)
@@ -239,7 +248,9 @@ class _Search:
 
     def descend(self, cells: IntArray, T: FloatArray, stages: Sequence[Stage]) -> None:
         """Take steps from one candidate for each of the cells, and store what is better."""
-        T, values = self.batch.descend(T, stages, self.problems.take(cells))
+        problems = self.problems.take(cells)
+        T = self.batch.descend(T, stages, problems)[0]
+        values = self.batch.values(T, problems)
         order = np.argsort(-values, kind="stable")  # the lowest of each cell comes last
         lowest, origin = np.full(len(self.best), np.inf), np.zeros(len(self.best), dtype=np.intp)
         lowest[cells[order]], origin[cells[order]] = values[order], order
@@ -257,7 +268,7 @@ class _Search:
             mass = None if batch.mass is None else batch.mass[columns]
             for chunk in batch.chunks(len(pool)):
                 raw = pool[chunk] @ batch.frame.rows.T
-                sums = _sums_below(batch.losses(raw, batch.objective)[:, columns], mass, ends)
+                sums = _sums_below(batch.losses(raw)[:, columns], mass, ends)
                 table[chunk] += problems.scale[:, g] * (sums[:, low] - sums[:, high])
         return np.where(np.isnan(table), np.inf, table)
 

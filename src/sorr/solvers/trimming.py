@@ -49,10 +49,11 @@ from sorr.solvers.solution import (
     refuse_lost_class,
     restore_targets,
 )
-from sorr.solvers.starts import average_start, distinct, is_small, start_points
+from sorr.solvers.starts import MAX_TINY_ROWS, average_start, distinct, is_small, start_points
 
 _MAX_PATIENT_ROWS = 5000  # rows up to which all starts are polished until the dropped rows stay
-_MAX_POLISHED = 3  # starts that are polished
+_MAX_POLISHED = {True: 10, False: 3}  # starts that are polished, on few rows and otherwise
+_MAX_POLISHED_RATIO = 1.1  # to the lowest objective so far, of a start that is polished
 _MAX_START_RATIO = 1.5  # to the lowest objective, of a start that is tried on many rows
 _SAME_START = 0.7  # relative distance of raw predictions of starts that count as one on many rows
 _FAST_TOL = 2e-5  # of the fast phase: promised decrease, relative to the objective
@@ -147,6 +148,14 @@ def trim(
     return restore_targets(objective, search.solution(clipped))
 
 
+class _Start(NamedTuple):
+    """A starting point, whether it needs annealing, and whether it is near a minimum already."""
+
+    point: Point
+    needs_annealing: bool = False
+    is_near: bool = False
+
+
 class _LocalMinimum(NamedTuple):
     """The end of one start, and what is known about the convex problem it solves."""
 
@@ -176,23 +185,25 @@ class _Search:
             starts = self.sampled_starts(objective, start, n_starts)
         else:
             starts = self.starts(objective, start, n_starts)
-        ends = [
-            (number, self.descend(number, point, needs_annealing=needs_annealing))
-            for number, (point, needs_annealing) in enumerate(starts)
-        ]
+        ends = [(number, self.descend(number, begin)) for number, begin in enumerate(starts)]
         ends.sort(key=lambda end: end[1].value)
-        polished = ends if objective.n_samples <= _MAX_PATIENT_ROWS else ends[:1]
-        if not self.certify:
-            polished = []
-        self.minima = [self.concentrate(*end) for end in polished]
-        self.minima += [_LocalMinimum(point) for _, point in ends[len(polished) :]]
+        lowest, n = np.inf, objective.n_samples
+        ratio = np.inf if n <= MAX_TINY_ROWS else _MAX_POLISHED_RATIO
+        for i, (number, point) in enumerate(ends):
+            is_near_lowest = n <= _MAX_PATIENT_ROWS and point.value <= ratio * lowest
+            is_polished = i == 0 or is_near_lowest
+            end = _LocalMinimum(point)
+            if self.certify and is_polished:
+                end = self.concentrate(number, point)
+            lowest = min(lowest, end.point.value)
+            self.minima.append(end)
 
     def sampled_starts(
         self,
         objective: PartitionedObjective,
         start: npt.ArrayLike | None,
         n_starts: int | Literal["auto"],
-    ) -> list[tuple[Point, bool]]:
+    ) -> list[_Start]:
         """Return the ends of a search on a sample of the rows: all further steps are short."""
         sample = arrange(objective.sample, self.rng)
         inner = _Search(
@@ -209,40 +220,45 @@ class _Search:
         points = [objective.at(end.theta) for end in ends if not sample.is_higher(end, ends[0])]
         if start is not None:
             points.append(objective.at(as_start(objective, start)))
-        return [(min(points, key=lambda point: point.value), False)]
+        return [_Start(min(points, key=lambda point: point.value))]
 
     def starts(
         self,
         objective: RankedRangeObjective,
         start: npt.ArrayLike | None,
         n_starts: int | Literal["auto"],
-    ) -> list[tuple[Point, bool]]:
-        """Return starting points, and whether they need annealing."""
+    ) -> list[_Start]:
+        """Return starting points."""
+        is_patient = objective.n_samples <= _MAX_PATIENT_ROWS
         first = objective.at(as_start(objective, start))
         if start is not None or objective.is_convex or n_starts == 1:
-            return [(first, False)]
+            return [_Start(first)]
         if not objective.loss.convex:
             relative = objective.at(average_start(objective, self.rng, _SHORT_FIT_STEPS))
-            return [(relative, not objective.groups.is_full)]
+            return [_Start(relative, needs_annealing=not objective.groups.is_full)]
         if not is_small(objective):
-            if objective.n_samples > _MAX_PATIENT_ROWS:
-                return [(first, True)]
+            annealed = _Start(first, needs_annealing=True)
+            if not is_patient:
+                return [annealed]
             average = objective.at(average_start(objective, self.rng))
-            return [(first, True), (first, False), (average, False)]
+            return [annealed, _Start(first), _Start(average)]
         number = None if n_starts == "auto" else n_starts
+        keep = _MAX_POLISHED[objective.n_samples <= MAX_TINY_ROWS]
         size = max(_START_ROWS, 20 * objective.n_parameters) if self.is_sampled else None
-        points = start_points(objective, number, _MAX_POLISHED, size, self.rng)
-        if objective.n_samples > _MAX_PATIENT_ROWS:  # on a sample, one minimum can look like two
+        points = start_points(objective, number, keep, size, self.rng)
+        if not is_patient:  # on a sample, one minimum can look like several
             values = [point.value for point in points]
             sketches = [objective.sketch(point) for point in points]
             kept = distinct(values, sketches, rtol=np.inf, distance=_SAME_START)
             points = [points[i] for i in kept if values[i] <= _MAX_START_RATIO * min(values)]
-        return [(point, False) for point in points]
+        return [_Start(point, is_near=is_patient) for point in points]
 
-    def descend(self, number: int, point: Point, *, needs_annealing: bool) -> Point:
+    def descend(self, number: int, start: _Start) -> Point:
         """Return the end of the fast phase."""
-        objective = self.objective
+        objective, point = self.objective, start.point
         self.trace.add(number, "start", point.value)
+        if start.is_near and self.certify:
+            return point
 
         def record(reached: Point) -> None:
             self.trace.add(number, "fast", reached.value)
@@ -257,7 +273,7 @@ class _Search:
         if self.certify and objective.is_convex and isinstance(objective, RankedRangeObjective):
             return approach(objective, point, rng=self.rng, record=record)
         rough = objective
-        if needs_annealing:
+        if start.needs_annealing:
             rough = objective.rough()
             soft = anneal(rough, rough.at(point.theta), self.rng)
             point = soft if soft.value < point.value else point
