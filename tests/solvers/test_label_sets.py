@@ -141,7 +141,8 @@ def test_a_start_is_kept_to():
     first = trim(problem, random_state=0)
     again = trim(problem, start=first.theta)
     assert again.trace[0].objective == first.objective
-    assert_allclose(again.objective, first.objective, rtol=1e-6)
+    # A fast step may leave the labels that a fixed point of trimming drops, and go on from there.
+    assert 0.999 * first.objective <= again.objective <= first.objective
 
 
 @choosing

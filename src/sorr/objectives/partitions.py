@@ -52,7 +52,7 @@ _WIDE_ENTRIES = 1 << 24  # the same, if a sample that is large enough would be a
 _SAMPLED = 0.1  # share of the rows in a sample
 _SAMPLE_ROWS = (4000, 100_000)  # fewest and most rows of a sample
 _ROWS_PER_PARAMETER = 50  # of a sample, at least
-_MAX_PARAMETERS = 2000  # parameters up to which a band of rows can be solved
+_MAX_PARAMETERS = 65  # up to which rounds over all rows are few: a sample gives a Hessian
 _PROBE = 8192  # rows of the sample that guess where cuts are
 _WIDER = 6.0  # a bracket after a miss
 _MISSES = 3  # after which all rows are near the cut
@@ -656,7 +656,7 @@ def arrange(objective: Objective, rng: np.random.Generator) -> Objective:
 
     Equal rows are merged if that leaves at most half of them. Few rows are in memory as arrays,
     many in partitions. Losses whose pieces are not ranked by their order stay as they are, and so
-    do problems with many parameters for which a band of rows would have to be solved.
+    do problems with many parameters: they need many steps, which are cheaper along predictions.
     """
     if _has_few_rows(objective):
         few = objective.in_memory()
@@ -690,5 +690,4 @@ def _suits(objective: RankedRangeObjective) -> bool:
     loss = objective.loss
     if not loss.convex or not (len(objective.shape) == 1 or loss.has_curvature):
         return False
-    is_smooth = loss.has_curvature and all(g.k >= g.mass for g in objective.groups)
-    return is_smooth or objective.n_parameters <= _MAX_PARAMETERS
+    return objective.n_parameters <= _MAX_PARAMETERS

@@ -26,6 +26,7 @@ _SCALES = (1.0, 0.5, 0.2, 0.1)  # multiples of a fit by another loss that are tr
 # chance was not measured. Wide corners in the first steps matter on Monk halves with m = 45.
 _FIRST_ROWS, _FIRST_ROWS_PER_PARAMETER = 600, 8  # rows of the first steps, at least
 _N_STARTS = 192  # random candidates
+_N_SAMPLED_STARTS = 64  # random candidates on a sample of the rows, which have no children
 _SURVIVORS = 28  # of them after the first steps
 _ROUNDS = 3  # of children, and of new random candidates where all rows are used from the beginning
 _PARENTS = 8  # distinct candidates that have children
@@ -79,8 +80,8 @@ def find_starts(
     ----------
     objective : RankedRangeObjective
     n_starts : int, optional
-        How many random candidates to try, 192 by default. On up to 900 rows, as many are tried
-        again in each of up to three rounds.
+        How many random candidates to try, by default 192, or 64 on a sample. On up to 900 rows, as
+        many are tried again in each of up to three rounds.
     keep : int, default=3
         How many points to return at most; one if the objective is convex.
     sample_size : int, optional
@@ -124,7 +125,9 @@ def start_points(
             size = _MAX_ALL_ROWS
     sample = subsample(clipped, size, rng)
     if small:
-        starts = _newton_starts(sample, n_starts or _N_STARTS, keep, rng)
+        is_sample = sample is not clipped
+        number, rounds = (_N_STARTS, _ROUNDS) if not is_sample else (_N_SAMPLED_STARTS, 0)
+        starts = _newton_starts(sample, n_starts or number, rounds, keep, rng)
     else:
         starts = _gradient_starts(sample, rng)[:keep]
     return sorted((objective.at(theta) for theta in starts), key=lambda point: point.value)
@@ -204,9 +207,9 @@ def _exact_fits(batch: Batch, picked: IntArray) -> FloatArray:
 
 
 def _newton_starts(
-    sample: RankedRangeObjective, n_starts: int, keep: int, rng: np.random.Generator
+    sample: RankedRangeObjective, n_starts: int, rounds: int, keep: int, rng: np.random.Generator
 ) -> list[FloatArray]:
-    """Return the best of many candidates after Newton steps."""
+    """Return the best of many candidates after Newton steps, and of some rounds of children."""
     batch = first = Batch(sample)
     if sample.is_convex:
         return list(batch.frame.original(batch.descend(average_fit(batch), _SECOND + _LAST)[0]))
@@ -222,7 +225,7 @@ def _newton_starts(
         T, values = batch.descend(T, _CHILD)
     n_children = max(_MIN_CHILDREN, min(_CHILDREN, _CHILD_RAW // len(batch.y)))
     same = _SAME_LOWEST[sample.loss.has_curvature]
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         hits = np.count_nonzero(values <= (1 + same) * values.min())
         if hits >= _HITS and len(batch.y) > MAX_TINY_ROWS:
             break  # many ways have led to the lowest value
