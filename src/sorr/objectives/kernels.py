@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
@@ -74,9 +73,8 @@ class Part:
             return np.array([float(self.n_samples) if masses is None else float(masses.sum())])
         return np.bincount(self.group, masses, n_groups).astype(np.float64)
 
-    @cached_property
     def strata(self) -> dict[tuple[int, Any], IntArray]:
-        """The rows that have a mass, by group and class."""
+        """Return the rows that have a mass, by group and class."""
         found = {}
         counts = np.ones(self.n_samples, dtype=bool) if self.mass is None else self.mass > 0
         for g in range(1 if self.group is None else int(self.group.max(initial=-1)) + 1):
@@ -354,7 +352,7 @@ def count(
 ) -> tuple[dict[tuple[int, Any], Stratum], float]:
     """Return the rows of each group and class, and the largest target."""
     masses, found = part.masses(dropped), {}
-    for key, rows in part.strata.items():
+    for key, rows in part.strata().items():
         mass = len(rows) if masses is None else masses[rows].sum()
         found[key] = Stratum(len(rows), float(mass))
     has_numbers = part.y.dtype.kind == "f" and part.n_samples > 0
@@ -367,7 +365,8 @@ def pick(
     """Return rows by their numbers among those of their group and class; by default all rows."""
     rows = np.arange(part.n_samples)
     if chosen is not None:
-        found = [part.strata[key][which] for key, which in chosen[part.number].items()]
+        strata = part.strata()
+        found = [strata[key][which] for key, which in chosen[part.number].items()]
         rows = np.concatenate([rows[:0], *found])
     every = Block(slice(0, part.n_samples), part.X, part.y, part.group, part.mass, part.y)
     return _take(every, rows)

@@ -508,12 +508,13 @@ class RankedRangeObjective:
         """Return the shares of all rows as an array."""
         return np.asarray(point.shares)
 
-    @cached_property
+    @property
     def part(self) -> Part:
         """All rows as one partition."""
-        groups, group, mass = self.groups, None, self.groups.weight
+        groups, mass = self.groups, self.groups.weight
+        group: IntArray | None = None
         if len(groups) > 1 or not isinstance(groups.groups[0].rows, slice):
-            group = np.full(self.n_samples, len(groups), dtype=np.intp)
+            group = np.full(self.n_samples, len(groups), dtype=np.int32)
             for g, each in enumerate(groups):
                 group[each.rows] = g
             if (outside := group == len(groups)).any():

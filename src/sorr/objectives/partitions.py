@@ -641,7 +641,7 @@ def _make_probe(
     """Return some rows of a sample with masses that add up to those of all rows."""
     part = _cut(sample.part, slice(None, None, math.ceil(sample.n_samples / _PROBE)), 0)
     mass = np.zeros(part.n_samples)
-    for key, rows in part.strata.items():
+    for key, rows in part.strata().items():
         weight = np.ones(len(rows)) if part.mass is None else part.mass[rows]
         mass[rows] = strata[key].mass * weight / weight.sum()
     return dataclasses.replace(part, mass=mass)
