@@ -20,7 +20,7 @@ from scipy.optimize import nnls
 from sorr._checks import check_limits
 from sorr._typing import FloatArray
 from sorr.objectives import Objective, Point, RankedRangeObjective, blurred
-from sorr.solvers.descent import can_pass_corners, descend, newton_past_corners
+from sorr.solvers.descent import can_pass_corners, descend, newton_past_corners, search_line
 from sorr.solvers.interior import InteriorMethod, solve_symmetric
 from sorr.solvers.solution import (
     Progress,
@@ -261,15 +261,7 @@ def _search(objective: Objective, point: Point, theta: FloatArray) -> tuple[Poin
     end = objective.at(theta)
     if end.value <= point.value:
         return end, end
-    best = point
-    t, ray = 0.5, objective.between(point, end)
-    for _ in range(25):
-        trial = ray.at(t)
-        if trial.value < best.value:
-            best = trial
-        elif best is not point:
-            break
-        t /= 2
+    best = search_line(objective.between(point, end), length=0.5) or point
     return best, end if end.value <= best.value * (1 + 1e-6) else best
 
 

@@ -33,6 +33,7 @@ from sorr.objectives import (
 from sorr.solvers.interior import solve_symmetric
 
 _MEMORY = 8  # steps that are remembered by default
+_MAX_TRIALS = 30  # of a line search
 _ARMIJO = 1e-4  # share of the decrease promised by the slope that a step has to reach
 _WIDTHS = (0.5, 0.1)  # of rounded corners, relative to the typical loss
 _SUBGRADIENT_ROWS = 5000  # rows below which subgradients bring the last percent
@@ -129,10 +130,13 @@ def _take_steps(
         if is_partitioned and metric is not None and -slope < tol * point.value:
             break  # in memory, one more step is nearly free
         ray = objective.ray(point, direction)
-        is_first = not len(memory) and metric is None
         moved = None
-        if ray.is_finite:  # where nothing curves, a metric may point to infinity
-            moved = search_line(ray, slope, is_first=is_first)
+        if not ray.is_finite:  # where nothing curves, a metric may point to infinity
+            pass
+        elif len(memory) or metric is not None:
+            moved = search_line(ray, slope)
+        else:  # no metric yet: a step that moves predictions by one at most, and then more
+            moved = search_line(ray, slope, length=1 / max(ray.largest_move, 1e-12), growth=2.0)
         if moved is None:
             if not len(memory):
                 break
@@ -155,27 +159,36 @@ def _take_steps(
     return point if point.value < start.value else start
 
 
-def search_line(ray: Ray | PartRay, slope: float, *, is_first: bool = False) -> Point | None:
-    """Return a point of sufficient decrease, by quadratic interpolation: no pass over the rows."""
-    t, start = 1.0, ray.start.value
-    if is_first:  # no metric yet: a step that moves predictions by one at most
-        t = 1.0 / max(ray.largest_move, 1e-12)
-    best = None
-    for _ in range(30):
+def search_line(
+    ray: Ray | PartRay,
+    slope: float = 0.0,
+    *,
+    length: float = 1.0,
+    growth: float = 1.0,
+    best: Point | None = None,
+) -> Point | None:
+    """Return a point of sufficient decrease along a ray, or None: the one line search of all.
+
+    Steps shrink by quadratic interpolation, or to half if there is no slope. If the first step is
+    good already, it grows by a factor above one as long as the objective falls. A point that is
+    known to be good may be given as `best`.
+    """
+    t, start = length, ray.start.value
+    for _ in range(_MAX_TRIALS):
         trial = ray.at(t)
-        if trial.value <= start + _ARMIJO * t * slope:
-            if best is not None and best.value <= trial.value:
-                return best
+        is_lower = trial.value <= start + _ARMIJO * t * slope
+        if is_lower and (best is None or trial.value < best.value):
             best = trial
-            if not is_first:
+            if growth == 1:
                 return best
-            t *= 2  # as long as the objective falls
+            t *= growth
             continue
         if best is not None:
             return best
-        is_first = False
-        curve = trial.value - start - t * slope
-        shrunk = -slope * t * t / (2 * curve) if np.isfinite(curve) and curve > 0 else 0.1 * t
+        growth, curve = 1.0, trial.value - start - t * slope
+        shrunk = 0.5 * t
+        if slope < 0:
+            shrunk = -slope * t * t / (2 * curve) if 0 < curve < np.inf else 0.1 * t
         t = min(max(shrunk, 0.1 * t), 0.5 * t)
     return best
 

@@ -37,6 +37,7 @@ from sorr.solvers.descent import (
     can_pass_corners,
     descend,
     newton_past_corners,
+    search_line,
 )
 from sorr.solvers.solution import (
     Progress,
@@ -315,21 +316,11 @@ class _Search:
                     moved = self.objective.at(end.theta, end.raw)
                 self.trace.add(number, "trim", moved.value)
                 return _LocalMinimum(moved, gap, is_fixed)
-            point = self.extrapolate(point, moved)
+            ray = self.objective.between(point, moved)  # steps of a majoriser are too short
+            point = search_line(ray, length=1.5, growth=1.5, best=moved) or moved
             self.trace.add(number, "trim", point.value)
             inner = min(inner, self.tol if is_fixed else max(0.1 * decrease, self.tol))
         return _LocalMinimum(point, gap, is_fixed, is_settled=False)
-
-    def extrapolate(self, point: Point, moved: Point) -> Point:
-        """Return a lower point further along the step: the majoriser steps are too short."""
-        ray = self.objective.between(point, moved)
-        best, t = moved, 1.5
-        for _ in range(6):
-            further = ray.at(t)
-            if not further.value < best.value:
-                break
-            best, t = further, 1.5 * t
-        return best
 
     def solution(self, given: Objective) -> Solution:
         """Return the lowest minimum of the given objective, and all that are distinct."""
