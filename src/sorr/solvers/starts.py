@@ -25,7 +25,7 @@ _SCALES = (1.0, 0.5, 0.2, 0.1)  # multiples of a fit by another loss that are tr
 # 96 candidates and 16 survivors 2.5e-2, 256 and 32 1.5e-2 (hinge). How far these differences are
 # chance was not measured. Wide corners in the first steps matter on Monk halves with m = 45.
 _FIRST_ROWS, _FIRST_ROWS_PER_PARAMETER = 600, 8  # rows of the first steps, at least
-_N_STARTS = 192  # random candidates
+_N_STARTS = 96  # random candidates
 _N_SAMPLED_STARTS = 64  # random candidates on a sample of the rows, which have no children
 _SURVIVORS = 28  # of them after the first steps
 _ROUNDS = 3  # of children, and of new random candidates where all rows are used from the beginning
@@ -80,7 +80,7 @@ def find_starts(
     ----------
     objective : RankedRangeObjective
     n_starts : int, optional
-        How many random candidates to try, by default 192, or 64 on a sample. On up to 900 rows, as
+        How many random candidates to try, by default 96, or 64 on a sample. On up to 900 rows, as
         many are tried again in each of up to three rounds.
     keep : int, default=3
         How many points to return at most; one if the objective is convex.
