@@ -81,16 +81,17 @@ def trim(
 ) -> Solution:
     r"""Minimise a ranked range: quickly at first, then to a certified fixed point of trimming.
 
-    From each starting point, quasi-Newton steps on the objective itself lead near a local
-    minimum, at two passes over the rows each. Trimming steps follow: drop the rows that rank
-    above m, and solve the convex problem of the others, the last one to a certified duality gap.
-    If the loss ranks labels, labels are dropped within rows as well. The objective never rises.
-    From 5000 rows on, the fast phase predicts in float32: its values in the trace are good to
-    about 1e-7.
+    Equal rows are merged first, if that leaves at most half of them. With many rows, a sample is
+    solved, and its minimum is the only start. From each starting point, quasi-Newton steps on the
+    objective itself lead near a local minimum; few rows that have been searched for starts do not
+    need them. Trimming steps follow: drop the rows that rank above m, and solve the convex problem
+    of the others, the last one to a certified duality gap. If the loss ranks labels, labels are
+    dropped within rows as well. The objective never rises. From 5000 rows in memory on, the fast
+    phase predicts in float32: its values in the trace are good to about 1e-7.
 
     Parameters
     ----------
-    objective : RankedRangeObjective
+    objective : RankedRangeObjective or PartitionedObjective
         The objective to minimise. A class that fits inside m is refused, because the best model
         would ignore it.
     start : array-like, optional
