@@ -8,17 +8,21 @@ from sorr.losses import (
     Absolute,
     BinaryLoss,
     Hinge,
+    Huber,
     Logistic,
+    ModifiedHuber,
     MulticlassHinge,
     MulticlassLoss,
     MultilabelHinge,
     SmoothAbsolute,
     SmoothHinge,
     Softmax,
+    Squared,
     TopKMultilabel,
     TopKSubset,
     TopKSVM,
 )
+from sorr.losses.base import STRAIGHT_CURVATURE
 from sorr.losses.margins import Sided
 from tests.losses.problems import (
     ALL,
@@ -294,3 +298,36 @@ def test_shapes_that_do_not_fit_are_refused_here_too():
             method(y, f)
     with pytest.raises(ValueError, match=r"^softmax is given .*; needed"):
         Softmax().total(y, f, np.ones(3))
+
+
+STEPPING = [Logistic(), Squared(), Hinge(), Absolute(), Huber(), Huber(0.5), ModifiedHuber()]
+
+
+@pytest.mark.parametrize("loss", STEPPING, ids=repr)
+@pytest.mark.parametrize("width", [0.05, 0.7])
+def test_a_step_model_is_that_of_the_rounded_loss_with_some_curvature_on_straight_pieces(
+    loss, width
+):
+    y, f = targets(loss), scores(loss)
+    slope, bend = loss.step_model(y, f, np.full(len(f), width))
+    rounded = loss if loss.has_curvature else loss.smoothed(width)
+    assert_allclose(slope, rounded.gradient(y, f), atol=1e-12)
+    curvature = rounded.curvature(y, f)
+    curved = curvature > 0
+    assert_allclose(bend[curved], curvature[curved], rtol=1e-12)
+    assert (bend > 0).all()
+
+
+@pytest.mark.parametrize("loss", [Hinge(), Absolute(), Huber(), ModifiedHuber()], ids=repr)
+def test_straight_pieces_get_a_part_of_the_curvature_of_a_parabola_above_the_loss(loss):
+    y, f = targets(loss), scores(loss)
+    width = np.full(len(f), 0.3)
+    slope, bend = loss.step_model(y, f, width)
+    rounded = loss if loss.has_curvature else loss.smoothed(0.3)
+    straight = rounded.curvature(y, f) == 0
+    assert straight.any()
+    start = rounded.value(y, f)
+    for step in np.linspace(-8, 8, 65):
+        parabola = start + slope * step + bend / STRAIGHT_CURVATURE / 2 * step**2
+        end = rounded.value(y, f + step)
+        assert (end[straight] <= parabola[straight] + 1e-9).all()
