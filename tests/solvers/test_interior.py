@@ -7,7 +7,6 @@ from sorr.solvers.interior import (
     InteriorMethod,
     _central_share,
     _central_threshold,
-    solve_interior,
 )
 from tests.solvers.problems import classes, line, three_classes
 
@@ -162,7 +161,7 @@ def test_different_starts_lead_to_the_same_minimum(loss, k):
     for scale in (0.0, 0.3, 1.0):
         theta = scale * np.random.default_rng(4).standard_normal(4)
         band, _ = objective.band(objective.at(theta), objective.n_rows)
-        values.append(objective.at(solve_interior(band, theta, tol=1e-9).theta).value)
+        values.append(objective.at(InteriorMethod(band, theta).run(tol=1e-9).theta).value)
     assert values == pytest.approx([values[0]] * 3, rel=1e-6)
 
 

@@ -363,15 +363,6 @@ class PartitionedObjective:
         weight = rows.mass.astype(np.float64) if self.is_weighted else None
         return self.with_rows(rows, Groups(groups, self.n_samples, weight))
 
-    def metric_sample(self, rng: np.random.Generator) -> RankedRangeObjective:
-        """Return the objective of rows that are enough for a Hessian."""
-        del rng
-        return self.sample
-
-    def rough(self) -> RankedRangeObjective:
-        """Return an objective that is good enough to start on: of the sample."""
-        return self.sample
-
     def smoothed(self, width: float) -> Self:
         """Return the objective with the corners of its loss rounded over that width."""
         is_rounded = len(self.shape) == 1

@@ -44,11 +44,6 @@ class Interior(NamedTuple):
     weights: FloatArray
 
 
-def solve_interior(band: Band, theta: FloatArray, *, tol: float, max_iter: int = 100) -> Interior:
-    """Return the minimum of a band problem, from any start, or the last point before a failure."""
-    return InteriorMethod(band, theta).run(tol=tol, max_iter=max_iter)
-
-
 # -- One step of any such method: a predictor, a corrector, and how far to go ----------------------
 
 
