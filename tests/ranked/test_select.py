@@ -41,8 +41,16 @@ def _rows():
 
 
 ROWS = _rows()
-ENDS = [(0, N // 2), (N // 10, N), (N // 10, 9 * N // 10), (N - 1, N)]
-ENDS += slow((0, N), (0, 1), (7, 8), (N // 2, N // 2 + 3), (N // 2 - 20_000, N // 2 + 20_000))
+ENDS = [(0, N // 2), (N // 10, 9 * N // 10)]
+ENDS += slow(
+    (N // 10, N),
+    (N - 1, N),
+    (0, N),
+    (0, 1),
+    (7, 8),
+    (N // 2, N // 2 + 3),
+    (N // 2 - 20_000, N // 2 + 20_000),
+)
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -67,7 +75,7 @@ def test_long_rows_agree_with_a_full_sort(name, ends):
         assert_allclose(shares[tied], expected, rtol=rtol)
 
 
-@pytest.mark.parametrize("name", ["hinge", "infinite outliers", *slow("distinct", "few values")])
+@pytest.mark.parametrize("name", ["infinite outliers", *slow("hinge", "distinct", "few values")])
 @pytest.mark.parametrize("ends", [(0.0, 1.0), (0.1, 1.0), (0.1, 0.9), (0.5, 0.50001), (0.0, 0.4)])
 def test_long_rows_with_weights_agree_with_a_full_sort(name, ends):
     values = ROWS[name]
@@ -120,7 +128,7 @@ def test_a_bracket_that_misses_is_noticed():
 
 @pytest.mark.parametrize("shift", [5.0, -5.0])
 @pytest.mark.parametrize(
-    "ends", [(0, N // 2), (N // 10, 9 * N // 10), *slow((N // 2, N), (0, 1))], ids=str
+    "ends", [(N // 10, 9 * N // 10), *slow((0, N // 2), (N // 2, N), (0, 1))], ids=str
 )
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_sample_unlike_the_row_does_no_harm(shift, ends, weighted):

@@ -7,6 +7,7 @@ from sorr.objectives import RankedRangeObjective
 from sorr.solvers import find_starts, trim
 from sorr.solvers.batch import Batch
 from sorr.solvers.starts import distinct, draw_candidates
+from tests.slow import slow
 from tests.solvers.problems import classes, line, with_sentinels
 
 
@@ -50,7 +51,7 @@ def test_some_thousands_of_rows_lead_to_the_minimum_of_their_few_distinct_ones()
         assert objective == pytest.approx(lowest, rel=0.01)
 
 
-@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("loss", ["logistic", *slow("hinge")])
 def test_the_best_start_leads_lower_than_many_searches_one_by_one(loss):
     X, y = classes(120, 4, 3, noise=1.0)
     objective = RankedRangeObjective(X, y, loss, m=25, k=60, C=1e3)

@@ -9,7 +9,7 @@ from scipy import sparse
 from sorr.objectives import RankedRangeObjective
 from sorr.ranked import Mass
 from sorr.solvers import Status, dca, topsum, trim
-from tests.slow import examples
+from tests.slow import examples, slow
 from tests.solvers.problems import (
     classes,
     conic_minimum_of_classes,
@@ -254,7 +254,7 @@ def test_no_starts_are_refused(n_starts):
         trim(RankedRangeObjective(X, y, m=3), n_starts=n_starts)
 
 
-@pytest.mark.parametrize("scale", [1e-8, 1e-3, 1.0, 1e8])
+@pytest.mark.parametrize("scale", [1e-8, 1e8, *slow(1e-3, 1.0)])
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
 def test_the_fast_phase_does_not_mind_the_scale_of_columns(scale, loss):
     X, y = classes(6000, 3)
@@ -352,7 +352,7 @@ def test_the_multiclass_hinge_is_not_stuck_at_zero(options):
     assert solution.objective == pytest.approx(expected, rel=1e-3 if options else 1e-6)
 
 
-@pytest.mark.parametrize("k", [None, 60])
+@pytest.mark.parametrize("k", [60, *slow(None)])
 def test_the_multiclass_hinge_of_the_rows_that_are_kept_is_at_its_minimum(k):
     X, y = three_classes(100, 3, signal=3.0)
     y[10:18] = (y[10:18] + 1) % 3
