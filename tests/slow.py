@@ -11,7 +11,9 @@ def slow(*values):
     return [pytest.param(value, marks=pytest.mark.slow) for value in values]
 
 
-def examples(number):
-    """Return a number of examples, or by default the part of it that every property test draws."""
-    thorough = settings.get_profile("thorough").max_examples
-    return number * settings.default.max_examples // thorough
+def examples(number, first=None):
+    """Return a number of examples, or by default fewer: `first` of them, or the usual part."""
+    usual, thorough = settings.default.max_examples, settings.get_profile("thorough").max_examples
+    if first is not None and usual < thorough:
+        return first
+    return number * usual // thorough

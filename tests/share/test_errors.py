@@ -279,7 +279,7 @@ def drawn(name, seed=0, n=300, wrong=0):
     return errors
 
 
-@pytest.mark.parametrize("name", DRAWS)
+@pytest.mark.parametrize("name", ["t3", "gamma", *slow("normal", "Laplace", "t5", "scale mixture")])
 @pytest.mark.parametrize("draws", [range(6), *slow(range(100))], ids=len)
 def test_errors_that_some_bell_explains_are_no_evidence(name, draws):
     calm = [explained(drawn(name, seed)).evidence < np.log(10) for seed in draws]
@@ -338,7 +338,7 @@ def test_compressed_errors_have_the_same_mass_mean_and_extremes(n, seed):
     assert (nearest <= 2 * step * np.hypot(unit, off) + 1e-12).all()
 
 
-@pytest.mark.parametrize("name", ["normal", "gamma", *slow("t3")])
+@pytest.mark.parametrize("name", ["normal", *slow("gamma", "t3")])
 @pytest.mark.parametrize("wrong", [0, 8])
 def test_an_error_of_mass_two_is_two_errors(name, wrong):
     errors = drawn(name, n=150, wrong=wrong)
@@ -353,7 +353,7 @@ def test_an_error_of_mass_two_is_two_errors(name, wrong):
 
 
 @pytest.mark.parametrize("name", ["normal", *slow("gamma", "t3")])
-@pytest.mark.parametrize("exponent", [-60, 1, 90])
+@pytest.mark.parametrize("exponent", [-60, *slow(1, 90)])
 def test_the_unit_of_errors_shifts_likelihoods_and_leaves_the_evidence(name, exponent):
     errors, factor = drawn(name, wrong=6), 2.0**exponent
     here, there = explained(errors, floor=1e-12), explained(factor * errors, floor=factor * 1e-12)

@@ -203,7 +203,7 @@ def test_values_that_many_rows_share_are_a_category_and_no_copies(size, is_categ
 
 
 @pytest.mark.parametrize("form", ["array", *slow("csr", "pandas")])
-@pytest.mark.parametrize("name", ["auto", "forest", "linear", "boosting"])
+@pytest.mark.parametrize("name", ["forest", "linear", "boosting", *slow("auto")])
 def test_rows_of_a_category_share_their_probabilities(name, form):
     X, y = categories()
     given = {
@@ -367,7 +367,7 @@ def test_merged_groups_are_the_parts_that_hang_together():
 # -- Out of bag ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesClassifier])
+@pytest.mark.parametrize("kind", [RandomForestClassifier, *slow(ExtraTreesClassifier)])
 def test_out_of_bag_is_the_mean_over_the_trees_that_have_not_seen_a_row(kind):
     X, y = rows(80, K=3)
     X[40:50] = X[:10]  # copies
@@ -416,7 +416,7 @@ def test_rows_that_are_in_nearly_every_bag_are_held_out_as_well():
 # -- Models ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["auto", "forest", "linear", "boosting"])
+@pytest.mark.parametrize("name", ["auto", "linear", *slow("forest", "boosting")])
 def test_named_models_learn_and_take_missing_numbers(name):
     X, y = rows(200, K=3)
     X[::7, 2] = np.nan
@@ -445,7 +445,7 @@ def test_the_stack_is_no_worse_than_its_parts():
     assert loss["auto"] < loss["linear"] + 0.02
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("library", ["pandas", *slow("polars")])
 def test_frames_are_taken(library):
     frames = pytest.importorskip(library)
     X, y = rows()
@@ -564,7 +564,7 @@ def test_rows_without_weight_are_scored_too(name):
     assert_allclose(P.sum(axis=1), 1)
 
 
-@pytest.mark.parametrize("stray", ["a", "z"])
+@pytest.mark.parametrize("stray", ["a", *slow("z")])
 @pytest.mark.parametrize("name", ["linear", "forest"])
 def test_a_class_without_weight_has_no_column(name, stray):
     X, y = rows()
@@ -629,7 +629,7 @@ def test_a_limit_that_is_no_number_of_rows_is_refused(limit):
 
 
 @pytest.mark.digits
-@pytest.mark.parametrize("limit", [50_000, 80])
+@pytest.mark.parametrize("limit", [80, *slow(50_000)])
 @pytest.mark.parametrize("name", ["forest", *slow("auto", "linear", "boosting")])
 def test_the_same_seed_gives_the_same_bytes_whatever_the_number_of_jobs(name, limit):
     X, y = rows()
@@ -785,7 +785,7 @@ def test_rows_of_a_category_share_their_predictions(name):
         assert len(np.unique(p[X[:, 0] == value].round(12))) == 1
 
 
-@pytest.mark.parametrize("kind", [RandomForestRegressor, ExtraTreesRegressor])
+@pytest.mark.parametrize("kind", [ExtraTreesRegressor, *slow(RandomForestRegressor)])
 def test_forests_predict_numbers_out_of_bag(kind):
     X, y = numbers(80)
     X[40:50] = X[:10]  # copies
@@ -809,7 +809,7 @@ def test_numbers_without_copies_have_the_out_of_bag_predictions_of_scikit_learn(
     assert_allclose(found, forest.oob_prediction_)
 
 
-@pytest.mark.parametrize("name", ["auto", "forest", "linear", "boosting"])
+@pytest.mark.parametrize("name", ["linear", "boosting", *slow("auto", "forest")])
 def test_named_models_learn_numbers_and_take_missing_ones(name):
     X, y = numbers(200)
     X[::7, 2] = np.nan

@@ -27,7 +27,7 @@ from sorr.share.posterior import (
     posterior,
 )
 from tests.share import simulate
-from tests.slow import examples
+from tests.slow import examples, slow
 
 # -- Calibration -----------------------------------------------------------------------------------
 
@@ -104,7 +104,7 @@ def random_pairs(seed, rare=False, n_known=0):
 
 @pytest.mark.parametrize("n_known", [0, 40])
 @pytest.mark.parametrize("rare", [False, True])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *slow(1, 2)])
 def test_each_curve_has_the_largest_likelihood(seed, rare, n_known):
     pairs = random_pairs(seed, rare, n_known)
     r0 = np.array([0.0, 0.01, 0.05, 0.0, 0.03])
@@ -473,7 +473,7 @@ def judged_rows(draw, most_classes=3):
     return P, y, np.random.default_rng(seed)
 
 
-few = settings(max_examples=examples(18))
+few = settings(max_examples=examples(18, 3))
 
 
 def same(one, other, rows=slice(None), atol=1e-6):
@@ -638,7 +638,7 @@ def test_probabilities_squared_or_rooted_are_judged_alike(case, power):
 
 
 @pytest.mark.parametrize("K", [2, 3, 5])
-@pytest.mark.parametrize("n", [60, 500, 5000])
+@pytest.mark.parametrize("n", [60, 500, *slow(5000)])
 def test_probabilities_without_information_give_no_evidence(n, K):
     rng = np.random.default_rng(n + K)
     y = np.append(np.arange(K), rng.integers(K, size=n - K))
@@ -666,7 +666,10 @@ RATES = {
 }
 
 
-@pytest.mark.parametrize("name", RATES)
+@pytest.mark.parametrize(
+    "name",
+    ["one of 2 classes", "symmetric, 3 classes", *slow("symmetric, 2 classes", "one of 3 classes")],
+)
 def test_rates_get_closer_as_rows_grow(name):
     rates = RATES[name]
     K = len(rates)
@@ -728,7 +731,7 @@ def test_rows_known_at_random_bring_the_rates_closer(K):
     assert np.mean(errors["known"]) < 0.8 * np.mean(errors["plain"])
 
 
-@pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.parametrize("K", [2, *slow(3)])
 def test_intervals_of_counts_cover_the_number_of_wrong_labels(K):
     inside, draws = 0, 12
     for seed in range(draws):

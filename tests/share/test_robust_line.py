@@ -57,7 +57,7 @@ def plane(model):
 # -- Outliers --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, *slow(*range(3, 20))])
+@pytest.mark.parametrize("seed", [0, *slow(*range(1, 20))])
 @pytest.mark.parametrize("share", [0.05, 0.3])
 def test_outliers_far_out_are_found_and_do_not_move_the_plane(share, seed):
     X, y, wrong = levered(share=share, seed=seed)
@@ -69,8 +69,8 @@ def test_outliers_far_out_are_found_and_do_not_move_the_plane(share, seed):
     assert np.linalg.norm(least_squares(X, y) - expected) > 0.5 * np.linalg.norm(expected)
 
 
-@pytest.mark.parametrize("seed", [0, 1, *slow(*range(2, 12))])
-@pytest.mark.parametrize("share", [0.02, 0.2, 0.4])
+@pytest.mark.parametrize("seed", [0, *slow(*range(1, 12))])
+@pytest.mark.parametrize("share", [0.02, 0.4, *slow(0.2)])
 def test_outliers_among_the_others_are_found(share, seed):
     X, y, wrong = spoiled(share=share, seed=seed)
     model = fit(X, y)
@@ -90,7 +90,7 @@ def test_rows_far_out_on_the_plane_stay(seed):
     assert_allclose(plane(model), least_squares(X, y), atol=0.01)  # a tail may seem a bit heavy
 
 
-@pytest.mark.parametrize("loss", ["squared", "absolute", "huber", *slow("smooth_absolute")])
+@pytest.mark.parametrize("loss", ["absolute", *slow("squared", "huber", "smooth_absolute")])
 def test_every_loss_drops_the_same_rows(loss):
     X, y, wrong = levered()
     model = fit(X, y, loss=loss)
@@ -100,7 +100,7 @@ def test_every_loss_drops_the_same_rows(loss):
     assert np.linalg.norm(plane(model) - expected) < 0.1 * np.linalg.norm(expected)
 
 
-@pytest.mark.parametrize("few", [False, True])
+@pytest.mark.parametrize("few", [True, *slow(False)])
 def test_a_sample_of_many_rows_judges_them_all(few):
     X, y, _ = rows(n=12_000, d=3)
     wrong = np.zeros(12_000, dtype=bool)
@@ -115,7 +115,7 @@ def test_a_sample_of_many_rows_judges_them_all(few):
 # -- Right targets ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, *slow(*range(3, 20))])
+@pytest.mark.parametrize("seed", [0, *slow(*range(1, 20))])
 def test_clean_normal_errors_leave_least_squares(seed):
     X, y, _ = rows(seed=seed)
     model = fit(X, y)
@@ -126,7 +126,7 @@ def test_clean_normal_errors_leave_least_squares(seed):
     assert_allclose(plane(fit(X, y, C=1e12)), least_squares(X, y), rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("errors", ["laplace", "t3"])
+@pytest.mark.parametrize("errors", ["t3", *slow("laplace")])
 @pytest.mark.parametrize("seeds", [range(5), *slow(range(40))], ids=len)
 def test_heavy_tails_are_not_wrong_and_count_less(errors, seeds):
     ours, theirs = [], []
@@ -167,21 +167,22 @@ def test_two_kinds_of_rows_are_not_told_apart_by_force():
 # -- What does not matter --------------------------------------------------------------------------
 
 CASES = {"far out": levered, "among others": spoiled}
+each_case = pytest.mark.parametrize("case", ["among others", *slow("far out")])
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_unit_of_targets_does_not_matter(case):
-    for seed in (0, 6, 16):
-        X, y, _ = CASES[case](n=120, d=3, share=0.15, seed=seed)
-        here = fit(X, y)
-        for factor in (1e-8, 2.0, 1e6):
-            there = fit(X, factor * y)
-            assert_array_equal(there.outlier_mask_, here.outlier_mask_)
-            assert_allclose(plane(there), factor * plane(here), rtol=1e-6, atol=factor * 1e-6)
-            assert_allclose(there.judgement_.evidence_, here.judgement_.evidence_, rtol=1e-6)
+@each_case
+@pytest.mark.parametrize("seed", [6, *slow(0, 16)])
+def test_the_unit_of_targets_does_not_matter(case, seed):
+    X, y, _ = CASES[case](n=120, d=3, share=0.15, seed=seed)
+    here = fit(X, y)
+    for factor in (1e-8, 2.0, 1e6):
+        there = fit(X, factor * y)
+        assert_array_equal(there.outlier_mask_, here.outlier_mask_)
+        assert_allclose(plane(there), factor * plane(here), rtol=1e-6, atol=factor * 1e-6)
+        assert_allclose(there.judgement_.evidence_, here.judgement_.evidence_, rtol=1e-6)
 
 
-@pytest.mark.parametrize("case", CASES)
+@each_case
 @settings(max_examples=examples(9))
 @given(seed=st.integers(0, 30))
 def test_a_plane_added_to_the_targets_is_added_to_the_model(case, seed):
@@ -192,7 +193,7 @@ def test_a_plane_added_to_the_targets_is_added_to_the_model(case, seed):
     assert_allclose(plane(there), plane(here) + np.append(added, -7), rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("case", CASES)
+@each_case
 @pytest.mark.parametrize("seed", [0, *slow(*range(1, 10))])
 def test_an_affine_change_of_rows_does_not_matter(case, seed):
     X, y, wrong = CASES[case](share=0.15, seed=seed)
@@ -204,7 +205,7 @@ def test_an_affine_change_of_rows_does_not_matter(case, seed):
     assert_allclose(A @ there.coef_, here.coef_, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("case", CASES)
+@each_case
 @pytest.mark.parametrize("seed", [0, *slow(*range(1, 10))])
 def test_a_row_of_weight_two_is_two_rows(case, seed):
     X, y, wrong = CASES[case](n=200, share=0.15, seed=seed)

@@ -40,7 +40,7 @@ def judged(noisy):
 
 
 @pytest.mark.parametrize("seed", [0, *slow(*range(1, 6))])
-@pytest.mark.parametrize("wrong", [5, 25, 100, 200])
+@pytest.mark.parametrize("wrong", [5, 200, *slow(25, 100)])
 def test_wrong_targets_are_found_and_counted(wrong, seed):
     found = judge_targets(*planted(wrong=wrong, seed=seed))
     assert found.verdict_ == "strong"
@@ -56,7 +56,7 @@ def test_wrong_targets_are_found_and_counted(wrong, seed):
     assert (found.total, found.total_interval) == (found.count_, (low, high))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *slow(1, 2, 3)])
 def test_right_targets_are_not_called_wrong(seed):
     found = judge_targets(*planted(wrong=0, seed=seed))
     assert found.verdict_ == "none"
@@ -117,7 +117,7 @@ def test_the_sentence_says_how_many_and_how_sure(judged):
 # -- What errors of right targets may be like ------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", [0, 1, *slow(*range(2, 12))])
+@pytest.mark.parametrize("seed", [0, *slow(*range(1, 12))])
 @pytest.mark.parametrize("tail", ["t3", "Laplace"])
 def test_heavy_tails_are_called_so_and_nothing_is_wrong(tail, seed):
     rng = np.random.default_rng(seed)
@@ -129,7 +129,7 @@ def test_heavy_tails_are_called_so_and_nothing_is_wrong(tail, seed):
     assert "errors have heavy tails, which explain the largest ones" in found.sentence
 
 
-@pytest.mark.parametrize("seed", [0, 1, *slow(*range(2, 12))])
+@pytest.mark.parametrize("seed", [0, *slow(*range(1, 12))])
 def test_errors_may_be_skewed(seed):
     rng = np.random.default_rng(seed)
     predictions = rng.normal(size=600)
@@ -139,7 +139,7 @@ def test_errors_may_be_skewed(seed):
     assert "errors are wider on one side, which explains the largest ones" in found.sentence
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, *slow(*range(3, 20))])
+@pytest.mark.parametrize("seed", [0, *slow(*range(1, 20))])
 def test_errors_may_grow_with_the_prediction(seed):
     rng = np.random.default_rng(seed)
     predictions = rng.uniform(1, 10, size=600)
@@ -189,7 +189,7 @@ def test_only_the_ratios_of_a_spread_matter():
         assert_allclose(there.evidence_, here.evidence_, rtol=1e-9)
 
 
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(30, 4))
 @given(st.integers(0, 40), st.floats(-12, 12), st.floats(-1e3, 1e3))
 def test_neither_the_unit_nor_the_origin_of_targets_matters(seed, exponent, shift):
     predictions, y = planted(n=80, wrong=4, seed=seed)
@@ -274,7 +274,7 @@ def test_known_rows_may_be_one_entry_for_each_row(noisy):
         assert_array_equal(found.wrong_, expected.wrong_)
 
 
-@pytest.mark.parametrize("library", ["numpy", "pandas"])
+@pytest.mark.parametrize("library", ["pandas", *slow("numpy")])
 def test_known_rows_may_be_an_array_with_nan_between_them(library, noisy):
     predictions, y = noisy
     known = np.full(500, np.nan)
