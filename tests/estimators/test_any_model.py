@@ -86,7 +86,7 @@ def spy():
 # -- What is dropped -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("m", ["auto", 0.1, {"yes": 7}, 0])
+@pytest.mark.parametrize("m", ["auto", 0, *slow(0.1, {"yes": 7})])
 def test_the_mask_is_exactly_what_the_last_fit_has_not_seen(m, noisy, spy):
     X, y, _ = noisy
     weight = np.random.default_rng(0).uniform(0.5, 1.5, size=len(y))
@@ -142,7 +142,7 @@ def test_fewer_than_fifty_rows_are_not_judged():
     assert "too few" in model.judgement_.sentence
 
 
-@pytest.mark.parametrize("m", [0.1, {"no": 0.2, "yes": 3}, {"yes": 0.05}])
+@pytest.mark.parametrize("m", [{"no": 0.2, "yes": 3}, *slow(0.1, {"yes": 0.05})])
 def test_m_drops_the_most_suspect_rows_of_each_class(m, noisy):
     X, y, _ = noisy
     model = trimmed(m=m).fit(X, y)
@@ -278,7 +278,7 @@ def test_weights_are_routed_from_a_pipeline(inner, plain):
 
 
 def test_weights_are_routed_from_a_search(plain):
-    X, y = plain
+    X, y = (part[:98] for part in plain)  # folds of fewer than fifty rows are not judged
     with config_context(enable_metadata_routing=True):
         model = trimmed(GaussianNB(), m=0.1).set_fit_request(sample_weight=True)
         model = model.set_score_request(sample_weight=False)
@@ -337,7 +337,7 @@ def test_a_pickle_predicts_the_same(fitted, noisy):
 
 
 def test_a_grid_search_reaches_the_inner_model(plain):
-    X, y = plain
+    X, y = (part[:98] for part in plain)  # folds of fewer than fifty rows are not judged
     grid = {"estimator__fit_intercept": [True, False], "m": [0, "auto"]}
     search = GridSearchCV(trimmed(), grid, cv=2).fit(X + 5, y)
     assert search.best_params_["estimator__fit_intercept"] is True
@@ -392,6 +392,7 @@ def test_boosting_of_xgboost():
     assert set(model.predict(X)) == {0, 1}
 
 
+@pytest.mark.slow
 def test_boosting_of_lightgbm():
     lightgbm = pytest.importorskip("lightgbm")
     X, y, wrong = wrong_labels(n=800, rate=0.1, noise=0.1)
@@ -477,7 +478,7 @@ def test_a_model_that_knows_nothing_drops_nothing(noisy):
 
 
 @pytest.mark.digits
-@pytest.mark.parametrize("estimator", [RandomForestClassifier(40), Perceptron(), *slow("auto")])
+@pytest.mark.parametrize("estimator", [Perceptron(), *slow(RandomForestClassifier(40), "auto")])
 def test_the_same_seed_gives_the_same_bytes_whatever_the_number_of_jobs(estimator):
     X, y, _ = wrong_labels(n=150)
     one, two = (trimmed(estimator, n_jobs=jobs, random_state=4).fit(X, y) for jobs in (None, 2))
@@ -524,7 +525,7 @@ def reader():
 
 @pytest.mark.parametrize("form", ["list", *slow("array", "search")])
 def test_a_forest_reads_texts_by_the_steps_of_the_pipeline(form):
-    X, y, wrong = texts()
+    X, y, wrong = texts(500)
     model = reader()
     if form == "array":
         X = np.array(X, dtype=object)
@@ -565,15 +566,15 @@ class Coloured(Around):
         return self
 
 
-def test_arguments_of_a_fit_are_not_for_the_forest_beside_it():
-    X, y, _ = texts()
+def test_arguments_of_a_fit_are_not_for_the_forest_beside_it(noisy):
+    X, y, _ = noisy
     with config_context(enable_metadata_routing=True):
-        pipeline = make_pipeline(TfidfVectorizer(), Coloured().set_fit_request(colour=True))
+        pipeline = make_pipeline(StandardScaler(), Coloured().set_fit_request(colour=True))
         model = trimmed(pipeline).fit(X, y, colour="red")
     assert len(model.judgement_.models_) == 2
 
 
-@pytest.mark.parametrize("kind", ["pipeline", "boosting", *slow("by name")])
+@pytest.mark.parametrize("kind", ["boosting", *slow("pipeline", "by name")])
 def test_a_forest_reads_frames_with_categories(kind):
     frames = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
@@ -593,7 +594,7 @@ def test_a_forest_reads_frames_with_categories(kind):
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # of boosting itself
-@pytest.mark.parametrize("large", [np.inf, 1e300])
+@pytest.mark.parametrize("large", [np.inf, *slow(1e300)])
 def test_a_forest_takes_numbers_that_are_too_large_for_trees(large):
     X, y, wrong = wrong_labels(n=800, rate=0.1, noise=0.1)
     X = np.where(np.random.default_rng(0).random(X.shape) < 0.01, large, X)

@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sorr import RankedRangeClassifier, RankedRangeRegressor
 from tests.estimators.problems import outlying, three_classes, wrong_labels
+from tests.slow import slow
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +85,7 @@ def test_sample_weights_are_routed(model, data, m):
     assert_allclose(routed.coef_, direct.coef_)
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("library", ["pandas", *slow("polars")])
 @pytest.mark.parametrize("kind", [RankedRangeClassifier, RankedRangeRegressor])
 def test_frames_bring_the_names_of_features(library, kind):
     frames = pytest.importorskip(library)

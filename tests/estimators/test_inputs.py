@@ -97,7 +97,7 @@ def test_wrong_data_is_refused(data, message):
 )
 def test_wrong_parameters_are_refused_with_a_way_out(parameters, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        fit(**parameters)
+        fit(**({"m": 0.1} | parameters))  # which is not judged first
 
 
 def test_a_loss_for_two_classes_is_refused_for_three():
