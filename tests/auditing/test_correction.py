@@ -12,7 +12,7 @@ pytest.importorskip("pandas", reason="tables are read by it")
 
 import numpy as np
 import pandas as pd
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sorr.auditing import read_table
@@ -26,6 +26,7 @@ from sorr.auditing.table.files import examine
 from sorr.auditing.table.rewriting import Written
 from sorr.auditing.table.values import fingerprint_frame
 from tests.auditing.table.test_workbooks import XLS
+from tests.slow import examples
 
 
 def decide(path, choices, target="label", sheet=None):
@@ -797,6 +798,7 @@ def patched(original, choices, asked):
     return bytes(data)
 
 
+@settings(max_examples=examples(100, 12))
 @given(seed=st.integers(0, 10**6), separator=st.sampled_from(",;\t|"))
 def test_a_page_corrects_a_text_to_the_same_table(folder, seed, separator):
     draft = Draft(seed, separator, "utf-8")

@@ -13,6 +13,7 @@ import sorr  # noqa: E402
 from sorr.auditing import audit_table  # noqa: E402
 from sorr.auditing.document import VERSION  # noqa: E402
 from sorr.auditing.rows import Roles  # noqa: E402
+from tests.auditing.hostile import quickly  # noqa: E402
 from tests.auditing.tables import clear, line, mixed, table  # noqa: E402
 from tests.auditing.test_sentences import decided  # noqa: E402
 from tests.slow import slow  # noqa: E402
@@ -22,6 +23,11 @@ from tests.slow import slow  # noqa: E402
 def schema():
     text = (files("sorr.auditing") / "document.schema.json").read_text(encoding="utf-8")
     return json.loads(text)
+
+
+@pytest.fixture(scope="module")
+def first():
+    return sorr.audit(clear(), "y")
 
 
 @pytest.fixture
@@ -51,7 +57,8 @@ def test_every_name_has_a_description_or_speaks_for_itself(schema):
 
 @pytest.mark.parametrize("model", ["linear", *slow("auto", "forest", "boosting")])
 def test_classes_by_every_named_model(check, model):
-    found = check(audit_table(table(clear()), Roles("y", group=("jacket",)), model=model))
+    roles = Roles("y", group=("jacket",))
+    found = check(quickly(audit_table, table(clear()), roles, model=model))
     assert (found["sweep"] is None) == (model != "linear")
     assert set(found["dropped_by"]) == {"y", "jacket"}
 
@@ -87,15 +94,14 @@ def test_probabilities_and_frames(check):
     assert found["fingerprint"].startswith("432x7-v")
 
 
-def test_a_second_round(check):
-    first = sorr.audit(clear(), "y")
+def test_a_second_round(check, first):
     decisions = decided(first, ["relabel", "keep", "remove", "unsure"])
     found = check(sorr.audit(clear(), "y", decisions=decisions))
     assert found["decided"] == {"relabel": 1, "keep": 1, "remove": 1, "unsure": 1}
 
 
-def test_a_wrong_document_would_be_refused(schema):
-    report = sorr.audit(clear(), "y").to_dict()
+def test_a_wrong_document_would_be_refused(schema, first):
+    report = first.to_dict()
     for spoil in ({"version": 2}, {"tiers": {"3": 1}}, {"suspects": [{}]}, {"more": 1}):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(report | spoil, schema)

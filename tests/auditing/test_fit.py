@@ -12,7 +12,7 @@ from tests.auditing.tables import clear, line, mixed, rows, three_classes
 from tests.slow import slow
 
 
-@pytest.fixture(scope="module", params=["forest", "linear", "boosting"])
+@pytest.fixture(scope="module", params=["forest", "linear", *slow("boosting")])
 def judged(request):
     return fit_rows(rows(clear()), model=request.param)
 
@@ -79,7 +79,7 @@ def test_a_number_is_one_of_all_rows_and_a_share_one_of_each_class():
     assert fit_rows(rows(line(), "price"), model="linear", m=0.05).counts.tolist() == [10]
 
 
-@pytest.mark.parametrize("model", ["auto", "forest", "linear", "boosting"])
+@pytest.mark.parametrize("model", ["linear", "boosting", *slow("auto", "forest")])
 def test_numbers_are_judged_by_every_model(model):
     fitted = fit_rows(rows(line(), "price"), model=model)
     assert fitted.name == model
@@ -152,7 +152,7 @@ def test_a_certificate_is_made_unless_it_would_take_much_memory(monkeypatch):
     assert not fit_rows(rows(mixed()), model="linear", m=0.05).model.certify
 
 
-@pytest.mark.parametrize("model", ["linear", "forest"])
+@pytest.mark.parametrize("model", ["forest", *slow("linear")])
 def test_the_saved_model_does_not_depend_on_the_number_of_threads(model):
     pytest.importorskip("skops", reason="model files are an extra")
     table = rows(clear(n=120, flipped=10))

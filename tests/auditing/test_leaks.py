@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sorr.auditing.leaks import find_leaks
+from tests.slow import examples
 
 
 def hard(n=400, seed=0, classes=("no", "yes")):
@@ -168,7 +169,7 @@ def test_a_leak_is_found_in_a_sample_and_its_rows_in_the_whole_table():
     assert leak.rows.tolist() == [5, 29_000]
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10, 3), deadline=None)
 @given(st.permutations(range(5)), st.integers(0, 5))
 def test_names_of_labels_and_the_order_of_columns_do_not_matter(order, seed):
     frame, y = hard(n=120, seed=seed, classes=("a", "b", "c"))

@@ -74,6 +74,16 @@ def suspects(fitted):
     return np.flatnonzero(fitted.dropped | (fitted.judgement.tier_ > 0))
 
 
+@pytest.fixture(scope="module")
+def linear():
+    return fit_rows(rows(messy()), model="linear")
+
+
+@pytest.fixture(scope="module")
+def forest_fit():
+    return fit_rows(rows(clear()), model="forest")
+
+
 def replaced(fitted, chosen, found):
     """Return prepared rows in which the named values are usual ones, by the whole pipeline."""
     table = RawTable(fitted)
@@ -88,10 +98,10 @@ def replaced(fitted, chosen, found):
 # -- Reasons hold ----------------------------------------------------------------------------------
 
 
-JUDGED = [(name, "auto") for name in TABLES if name != "digits"] + [
+JUDGED = [("robots", "auto"), ("numbers", "auto")] + [
     pytest.param(name, model, marks=pytest.mark.slow)
     for name, model in [
-        ("digits", "auto"),
+        *product(("cancer", "wine", "iris", "digits", "messy"), ("auto",)),
         *product(("robots", "wine", "messy", "numbers"), ("forest", "linear", "boosting")),
     ]
 ]
@@ -116,7 +126,7 @@ def test_usual_values_in_place_of_the_named_ones_convince_a_model_that_saw_no_su
     assert is_better.mean() >= 0.9
 
 
-@pytest.mark.parametrize("model", ["auto", "linear"])
+@pytest.mark.parametrize("model", ["linear", *slow("auto")])
 @pytest.mark.parametrize("name", ["robots", "messy", "numbers", *slow("digits")])
 def test_the_change_of_a_value_is_that_of_the_prediction_from_the_raw_row(name, model):
     frame = TABLES[name]()
@@ -142,7 +152,7 @@ def test_the_change_of_a_value_is_that_of_the_prediction_from_the_raw_row(name, 
 
 
 @pytest.mark.parametrize(
-    "estimator", [RandomForestClassifier(30), LinearSVC(), KNeighborsClassifier(7)]
+    "estimator", [LinearSVC(), *slow(RandomForestClassifier(30), KNeighborsClassifier(7))]
 )
 def test_any_classifier_gives_reasons(estimator):
     fitted = fit_rows(rows(clear()), model=estimator)
@@ -196,19 +206,17 @@ def test_of_many_columns_those_are_tried_that_the_model_goes_by(monkeypatch):
     assert {"jacket", "body"} <= names <= {"jacket", "body", "holding"}
 
 
-def test_reasons_do_not_depend_on_other_rows_or_on_the_call():
-    fitted = fit_rows(rows(messy()), model="auto")
-    chosen = suspects(fitted)
-    found = explain(fitted, chosen)
-    assert explain(fitted, chosen[::-1]) == found[::-1]
-    assert explain(fitted, chosen[3:4]) == found[3:4]
-    assert explain(fitted, chosen[:0]) == []
+def test_reasons_do_not_depend_on_other_rows_or_on_the_call(linear):
+    chosen = suspects(linear)
+    found = explain(linear, chosen)
+    assert explain(linear, chosen[::-1]) == found[::-1]
+    assert explain(linear, chosen[3:4]) == found[3:4]
+    assert explain(linear, chosen[:0]) == []
 
 
-def test_beyond_the_first_rows_a_sentence_says_what_the_model_gives(monkeypatch):
+def test_beyond_the_first_rows_a_sentence_says_what_the_model_gives(monkeypatch, forest_fit):
     monkeypatch.setattr(reasons, "MOST_EXPLAINED", 2)
-    fitted = fit_rows(rows(clear()), model="forest")
-    found = explain(fitted, np.flatnonzero(fitted.dropped)[:4])
+    found = explain(forest_fit, np.flatnonzero(forest_fit.dropped)[:4])
     assert [bool(it.named) for it in found] == [True, True, False, False]
     assert [len(it.similar) for it in found] == [10, 10, 0, 0]
     assert found[2].sentence.startswith("A forest")
@@ -220,11 +228,10 @@ def test_beyond_the_first_rows_a_sentence_says_what_the_model_gives(monkeypatch)
 # -- What is usual ---------------------------------------------------------------------------------
 
 
-def test_usual_values_are_medians_the_most_frequent_categories_and_typical_texts():
-    fitted = fit_rows(rows(messy()), model="linear")
-    table, frame = RawTable(fitted), fitted.rows.frame
-    for stratum, label in enumerate(fitted.classes):
-        kept = frame[(fitted.rows.y == label) & ~fitted.dropped]
+def test_usual_values_are_medians_the_most_frequent_categories_and_typical_texts(linear):
+    table, frame = RawTable(linear), linear.rows.frame
+    for stratum, label in enumerate(linear.classes):
+        kept = frame[(linear.rows.y == label) & ~linear.dropped]
         usual = {name: frame[name].iloc[table.usual_row(stratum, i)]
                  for i, name in enumerate(table.names)}  # fmt: skip
         assert usual["age"] == kept["age"].quantile(interpolation="lower")
@@ -278,7 +285,7 @@ def agreement(y, near):
     return np.mean([np.mean(y[its] == own) for its, own in zip(near, y, strict=True)])
 
 
-@pytest.mark.parametrize("name", ["robots", "cancer", "messy"])
+@pytest.mark.parametrize("name", ["robots", *slow("cancer", "messy")])
 def test_similar_rows_share_the_label_more_often_than_the_nearest_ones(name):
     fitted = fit_rows(rows(TABLES[name]()), model="auto")
     everything = np.arange(len(fitted.rows))
@@ -302,22 +309,21 @@ def test_among_equal_rows_the_first_of_a_sorted_file_are_not_preferred():
     assert 0.5 < np.mean(shares) < 0.9
 
 
-def test_many_rows_are_compared_with_a_sample_that_has_all_labels_which_is_said(monkeypatch):
+def test_many_rows_are_compared_with_a_sample_that_has_all_labels_which_is_said(
+    monkeypatch, forest_fit
+):
     monkeypatch.setattr(reasons, "_REFERENCES", 0)
     monkeypatch.setattr(reasons, "_FEWEST_REFERENCES", 100)
-    fitted = fit_rows(rows(clear()), model="forest")
-    explainer = Explainer(fitted)
-    assert set(fitted.rows.y[explainer.references]) == {"yes", "no"}
+    explainer = Explainer(forest_fit)
+    assert set(forest_fit.rows.y[explainer.references]) == {"yes", "no"}
     n = len(explainer.references)
     assert 100 <= n <= 104
     assert f"most similar rows of {n} compared" in explainer.explain(np.array([0]))[0].sentence
 
 
-def test_if_only_probabilities_are_known_similar_rows_are_the_reason():
-    p = fit_rows(rows(clear()), model="forest").model
+def test_if_only_probabilities_are_known_similar_rows_are_the_reason(forest_fit):
     judged = rows(clear())
-    X = fit_rows(judged, model="forest").X
-    judge = Judge("probabilities", GivenProbabilities(p.predict_proba(X)))
+    judge = Judge("probabilities", GivenProbabilities(forest_fit.model.predict_proba(forest_fit.X)))
     fitted = fit_rows(judged, model=judge)
     assert fitted.model is None
     for reason in explain(fitted, np.arange(5)):
@@ -328,11 +334,6 @@ def test_if_only_probabilities_are_known_similar_rows_are_the_reason():
 
 
 # -- Sentences -------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def linear():
-    return fit_rows(rows(messy()), model="linear")
 
 
 def say(fitted, row, *names, near=None, compared=None):
@@ -413,9 +414,8 @@ def test_categories_say_what_the_rows_that_share_them_are_labelled():
     )
 
 
-def test_categories_are_named_together_if_that_is_clearer():
-    fitted = fit_rows(rows(clear()), model="forest")
-    found = explain(fitted, np.flatnonzero(fitted.dropped))
+def test_categories_are_named_together_if_that_is_clearer(forest_fit):
+    found = explain(forest_fit, np.flatnonzero(forest_fit.dropped))
     counts = [re.match(r"(\d+) of the (\d+) other rows with ", it.sentence) for it in found]
     shares = [int(it[1]) / int(it[2]) for it in counts if it]
     assert len(shares) > 0.8 * len(found)

@@ -10,7 +10,9 @@ pd = pytest.importorskip("pandas")
 from sorr.auditing import audit_table  # noqa: E402
 from sorr.auditing.entry import example  # noqa: E402
 from sorr.auditing.sentences import Gain, count_noun, write_percent  # noqa: E402
+from tests.auditing.hostile import quickly  # noqa: E402
 from tests.auditing.tables import line, mixed, table  # noqa: E402
+from tests.slow import slow  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +23,11 @@ def robots():
 @pytest.fixture(scope="module")
 def report(robots):
     return audit_table(robots.table, "friendly")
+
+
+@pytest.fixture(scope="module")
+def priced():
+    return audit_table(table(line()), "price")
 
 
 def decided(report, words):
@@ -70,15 +77,14 @@ def test_a_headline_of_asked_rows_still_says_what_the_evidence_is():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"])
     frame["y"] = np.where(frame["a"] + rng.normal(size=300) > 0, "yes", "no")
-    found = audit_table(table(frame), "y", model="linear", m=12)
+    found = quickly(audit_table, table(frame), "y", model="linear", m=12)
     assert found.headline == "12 rows dropped, as asked; no evidence of wrong labels"
 
 
-def test_numbers_are_called_targets():
-    found = audit_table(table(line()), "price")
-    assert "6 targets are almost surely wrong" in found.headline
-    assert "6 of 200 targets" in found.meaning
-    assert "off by" in found.meaning
+def test_numbers_are_called_targets(priced):
+    assert "6 targets are almost surely wrong" in priced.headline
+    assert "6 of 200 targets" in priced.meaning
+    assert "off by" in priced.meaning
 
 
 def test_a_gain_needs_two_standard_errors():
@@ -151,7 +157,7 @@ def test_labels_that_were_confirmed_make_others_like_them_less_suspect(robots, r
     assert second.rows.known.sum() == 20
 
 
-@pytest.mark.parametrize("model", ["auto", "linear"])
+@pytest.mark.parametrize("model", ["auto", *slow("linear")])
 def test_the_unit_of_a_number_does_not_decide_whether_there_is_a_gain(model):
     frames = (line(), line().assign(price=lambda it: it["price"] / 10_000))
     found = [audit_table(table(frame), "price", model=model).gain for frame in frames]
@@ -160,8 +166,9 @@ def test_the_unit_of_a_number_does_not_decide_whether_there_is_a_gain(model):
     assert found[1].error == pytest.approx(found[0].error / 10_000, rel=0.2)
 
 
-def test_known_numbers_are_not_asked_again():
-    first = audit_table(table(line()), "price")
+@pytest.mark.parametrize("model", ["auto", *slow("linear")])
+def test_known_numbers_are_not_asked_again(model, priced):
+    first = priced
     order = first.order
     decisions = pd.DataFrame(
         {
@@ -171,11 +178,10 @@ def test_known_numbers_are_not_asked_again():
             "new_label": [100.5] * 3 + [None] * (len(order) - 3),
         }
     )
-    for model in ("auto", "linear"):
-        second = audit_table(table(line()), "price", model=model, decisions=decisions)
-        assert not set(order.tolist()) & set(second.order.tolist())
-        assert (second.rows.y[order[:3]] == 100.5).all()
-        assert second.rows.known.sum() == len(order)
+    second = audit_table(table(line()), "price", model=model, decisions=decisions)
+    assert not set(order.tolist()) & set(second.order.tolist())
+    assert (second.rows.y[order[:3]] == 100.5).all()
+    assert second.rows.known.sum() == len(order)
 
 
 def test_a_label_of_a_small_class_takes_its_row_out():

@@ -14,6 +14,7 @@ from sorr.auditing import variations
 from sorr.auditing.fit import fit_rows, largest
 from sorr.auditing.variations import _counts, _folds, _half, resample, sweep
 from tests.auditing.tables import clear, line, mixed, rows, three_classes
+from tests.slow import slow
 
 
 def quietly(done, label):
@@ -50,7 +51,7 @@ def test_positions_grow_from_none_through_the_choice_to_a_large_share(pairs):
     assert all((counts < sizes).all() for counts in steps)
 
 
-@pytest.fixture(scope="module", params=["two", "three", "numbers", "pooled"])
+@pytest.fixture(scope="module", params=["three", "numbers", *slow("two", "pooled")])
 def fitted(request):
     if request.param == "numbers":
         return fit_rows(rows(line(), "price"), model="linear", m=0.05)

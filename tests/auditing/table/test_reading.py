@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from sorr.auditing import TableError, read_table
 from sorr.auditing.table.values import MISSING
+from tests.slow import examples
 
 pd = pytest.importorskip("pandas", reason="tables are read by pandas")
 
@@ -92,7 +93,7 @@ def test_values_and_lines_of_any_table_come_back(write, drawn, encoding, packed)
     assert table.lines.dtype == table.rows.dtype == np.int64
 
 
-@settings(ANY_TABLE, max_examples=40)
+@settings(ANY_TABLE, max_examples=examples(40))
 @given(drawn_tables(), st.integers(1, 12), st.integers(0, 9))
 def test_a_sample_holds_the_same_values_as_its_rows_in_the_whole(write, drawn, n_rows, seed):
     path = write(drawn.text)

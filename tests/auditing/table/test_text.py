@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sorr.auditing import TableError, read_table
 from sorr.auditing.table.values import MISSING
+from tests.slow import examples
 
 pd = pytest.importorskip("pandas", reason="tables are read by pandas")
 
@@ -101,7 +102,7 @@ def cells_of(frame):
     return frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
 
 
-@settings(ANY_TABLE, max_examples=120)
+@settings(ANY_TABLE, max_examples=examples(120))
 @given(
     written_tables(),
     st.sampled_from(["utf-8", "utf-8", "utf-8-sig", "utf-16", "utf-32"]),
@@ -127,7 +128,7 @@ def test_a_file_is_read_as_it_was_written_or_refused_with_the_line(write, it, en
         assert table.n_rows == len(it.rows)
 
 
-@settings(ANY_TABLE, max_examples=60)
+@settings(ANY_TABLE, max_examples=examples(60))
 @given(written_tables().filter(lambda it: it.nul is None and it.open_quote is None))
 def test_a_column_is_numbers_or_text_as_written_and_never_both(write, it):
     try:
