@@ -85,6 +85,7 @@ def test_numbers_are_told_by_their_mean_absolute_error(table, out):
     assert "The mean absolute error on the rows that were kept is " in done.stdout
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_file(table, out, tmp_path):
     again = tmp_path / "again.skops"
     options = ("--target", "income", "--ignore", "name", "--rows", 80, "--seed", 3)

@@ -15,6 +15,7 @@ import sorr
 from sorr.cli.app import app
 from sorr.experiments import Plan, row_file
 from tests.experiments.fakes import ROOT, failing, logged, measured, published, wait_for
+from tests.slow import slow
 
 MISSING_FILE = FileNotFoundError("mnist.gz is not in /data; put it there")
 
@@ -225,7 +226,7 @@ def test_an_experiment_of_the_other_protocol_only_says_so(folder, log):
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="there are no process groups here")
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [2, *slow(1)])
 def test_an_interrupted_run_says_what_is_kept_and_goes_on(folder, log, jobs):
     script = f"""
         import signal, sys

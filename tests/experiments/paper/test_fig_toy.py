@@ -124,7 +124,7 @@ def test_the_rank_in_the_name_of_a_cell_is_the_one_that_is_fitted():
 @pytest.mark.usefixtures("no_files")
 def test_the_numbers_drawn_are_means_over_the_draws(tmp_path):
     pytest.importorskip("matplotlib", reason="figures are drawn with matplotlib")
-    plan = Plan(splits=2)
+    plan = Plan(("paper",), splits=2)
     rows = rows_of(EXPERIMENT.tasks(plan))
     paths = EXPERIMENT.view(rows, plan, tmp_path)
     assert [path.name for path in paths] == ["fig-toy.md", "fig-toy.csv", "fig-toy.png"]
@@ -204,6 +204,7 @@ def test_there_is_a_figure_for_each_protocol_and_a_page_with_every_model(tmp_pat
         assert f"{row['error_population']:.2f}" in page
 
 
+@pytest.mark.slow
 def test_equal_rows_of_cases_give_equal_bytes_even_if_most_are_missing(tmp_path):
     pytest.importorskip("matplotlib", reason="figures are drawn with matplotlib")
     plan = Plan(("paper",), splits=2)
