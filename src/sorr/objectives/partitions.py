@@ -47,7 +47,7 @@ from sorr.objectives.objective import (
 )
 from sorr.objectives.sampling import constant_rows, has_copies, merge_copies, subsample
 
-_FEW_ENTRIES = 1 << 22  # entries of X that are gathered in memory: above, rounds are faster
+_FEW_ENTRIES = 1 << 21  # entries of X that are gathered in memory: above, rounds are faster
 _WIDE_ENTRIES = 1 << 24  # the same, if a sample that is large enough would be a quarter of them
 _SAMPLED = 0.1  # share of the rows in a sample
 _SAMPLE_ROWS = (4000, 100_000)  # fewest and most rows of a sample

@@ -57,10 +57,11 @@ _MAX_POLISHED = {True: 10, False: 3}  # starts that are polished, on few rows an
 _MAX_POLISHED_RATIO = 1.1  # to the lowest objective so far, of a start that is polished
 _MAX_START_RATIO = 1.5  # to the lowest objective, of a start that is tried on many rows
 _SAME_START = 0.7  # relative distance of raw predictions of starts that count as one on many rows
-_FAST_TOL = 2e-5  # of the fast phase: promised decrease, relative to the objective
-_FAST_TOL_BEFORE_TRIMMING = 1e-6  # a trimming step costs as much as several fast ones
+_FAST_TOL = 5e-5  # of the fast phase: promised decrease, relative to the objective
+_FAST_TOL_BEFORE_TRIMMING = 2e-6  # a trimming step costs as much as several fast ones
 _SHORT_FIT_STEPS = 25  # to a start by a convex relative of the loss
 _SHARP_WIDTHS = (0.01, 0.001)  # of the corners of losses with several outputs
+_NEAR_TOL = 0.4  # times the tolerance, from the minimum of a sample on: no step is taken below it
 _NEAR_WIDTHS = (0.03, 0.01, 0.003)  # of corners, from the minimum of a sample on
 _START_ROWS = 1000  # of a sample, on which candidates are compared
 _SAMPLE_TOL = 0.5  # of the fast phase on a sample, times parameters for each row
@@ -270,7 +271,12 @@ class _Search:
             tol = max(tol, _SAMPLE_TOL * objective.n_parameters / objective.n_samples)
         if isinstance(objective, PartitionedObjective):  # the point is the minimum of a sample
             return descend(
-                objective, point, tol=tol, rng=self.rng, record=record, widths=_NEAR_WIDTHS
+                objective,
+                point,
+                tol=_NEAR_TOL * tol,
+                rng=self.rng,
+                record=record,
+                widths=_NEAR_WIDTHS,
             )
         if self.certify and objective.is_convex and isinstance(objective, RankedRangeObjective):
             return approach(objective, point, rng=self.rng, record=record)
