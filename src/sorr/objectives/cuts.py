@@ -111,6 +111,10 @@ class Guess:
                 high.append(-np.inf)
                 continue
             rows = self._rows(g)
+            if not rows.size:  # a group that the sample does not know: all of its rows
+                low.append(-np.inf)
+                high.append(np.inf)
+                continue
             ranks = _Ranks(self.order[rows], self.mass[rows])
             middle = ranks.total
             cut = float(cuts.lower[g])
@@ -160,6 +164,7 @@ def settle(groups: Groups, sums: list[kernels.Sums], edges: Edges) -> Settled | 
     loss, dropped = sum(s.loss for s in sums), np.zeros((len(sums), len(groups)))
     has_pull = all(s.near.pull is not None for s in sums)
     pull: FloatArray | None = np.sum([s.pull for s in sums], axis=0) if has_pull else None
+    near = np.concatenate([s.near.pull for s in sums]) if has_pull else None
     origin = np.repeat(np.arange(len(sums)), [len(s.near.order) for s in sums])
     label, order, mass, losses = (
         np.concatenate(each) for each in zip(*(s.near[:4] for s in sums), strict=True)
@@ -173,10 +178,11 @@ def settle(groups: Groups, sums: list[kernels.Sums], edges: Edges) -> Settled | 
         if ranked is None:
             return None
         parts, cut = ranked
-        loss += group.scale * float(parts @ losses[rows])
-        if pull is not None:
-            near = np.concatenate([s.near.pull for s in sums])
-            pull = pull + group.scale * (parts @ near[rows]).reshape(pull.shape)
+        counted = np.flatnonzero(parts)  # losses of the others may be infinite
+        kept = rows[counted]
+        loss += group.scale * float(parts[counted] @ losses[kept])
+        if pull is not None and near is not None:
+            pull = pull + group.scale * (parts[counted] @ near[kept]).reshape(pull.shape)
         left = group.m - float(over[g]) - float(mass[rows] @ (order[rows] > cut[0]))
         tied = np.bincount(origin[rows], mass[rows] * (order[rows] == cut[0]), len(sums))
         total = float(tied.sum())

@@ -599,8 +599,7 @@ def _split(
 
 def _times(slopes: FloatArray, weights: FloatArray) -> FloatArray:
     """Return the gradients of losses times the weights of their rows."""
-    slopes *= weights if slopes.ndim == 1 else weights[:, None]
-    return slopes
+    return np.asarray(slopes * (weights if slopes.ndim == 1 else weights[:, None]))
 
 
 def _pull(X: Any, residual: FloatArray, intercept: bool) -> FloatArray:
@@ -619,11 +618,13 @@ class _NearRows:
         self._part, self._ask = part, ask
         self._rows: list[IntArray] = [np.zeros(0, dtype=np.intp)]
         self._order: list[FloatArray] = [np.zeros(0)]
+        self._raw: list[FloatArray] = []
 
     def add(self, block: Block, order: FloatArray, rows: IntArray) -> None:
         """Add rows of a block."""
         self._rows.append(rows + block.rows.start)
         self._order.append(order[rows])
+        self._raw.append(block.raw[rows])
 
     def merged(self) -> Near:
         """Return all of them; rows of one group and one order become one."""
@@ -632,11 +633,11 @@ class _NearRows:
         every = Block(
             slice(0, None), part.X, part.y, part.group, part.masses(self._ask.dropped), part.y
         )
-        taken, raw = _take(every, rows), part.recall(self._ask.theta)
-        if not rows.size or raw is None:
+        taken = _take(every, rows)
+        if not rows.size:
             none = np.zeros(0)
             return Near(np.zeros(0, dtype=np.intp), none, none, none, np.zeros((0, size)))
-        values, slopes = loss.value_and_gradient(taken.y, raw[rows])
+        values, slopes = loss.value_and_gradient(taken.y, np.concatenate(self._raw))
         group, mass, values = taken.group, taken.mass, taken.mass * values
         pull = None
         if len(rows) * size <= _MAX_NEAR:

@@ -45,7 +45,7 @@ from sorr.objectives.objective import (
     Point,
     RankedRangeObjective,
 )
-from sorr.objectives.sampling import constant_rows, has_copies, merge_copies, subsample
+from sorr.objectives.sampling import Sample, constant_rows, merge_copies, seems_to_have_copies
 
 _FEW_ENTRIES = 1 << 21  # entries of X that are gathered in memory: above, rounds are faster
 _WIDE_ENTRIES = 1 << 24  # the same, if a sample that is large enough would be a quarter of them
@@ -164,6 +164,8 @@ class PartitionedObjective:
         What asks the partitions.
     sample : RankedRangeObjective
         The same objective on a sample of the rows, in memory. It knows loss, ridge and shape.
+    first_sample : RankedRangeObjective
+        The same rows, with more of them dropped as a precaution: what to solve first.
     probe : Part
         Some of the sample: its rows guess where the cuts are.
     groups : Groups
@@ -176,6 +178,7 @@ class PartitionedObjective:
 
     engine: Engine
     sample: RankedRangeObjective
+    first_sample: RankedRangeObjective
     groups: Groups
     n_samples: int
     probe: Part
@@ -206,7 +209,7 @@ class PartitionedObjective:
         groups : Groups
             Ranks and masses of the groups; a `weight` of any length says that rows have masses.
         sample_size : int, optional
-            About how many rows to sample, by default a twentieth of many rows. They are drawn by
+            About how many rows to sample, by default a tenth of many rows. They are drawn by
             their number among all rows.
         rng : Generator
         """
@@ -219,6 +222,7 @@ class PartitionedObjective:
         objective = cls(
             engine=engine,
             sample=bare,
+            first_sample=bare,
             groups=groups,
             n_samples=groups.n_samples,
             sizes=tuple({key: stratum.size for key, stratum in own.items()} for own, _ in counted),
@@ -227,8 +231,13 @@ class PartitionedObjective:
             probe=bare.part,
         )
         sample_size = _sample_size(objective) if sample_size is None else sample_size
-        sample = subsample(objective, sample_size, rng, precaution=0.0)
-        return objective.replace(sample=sample, probe=_make_probe(sample, objective.strata))
+        drawn = Sample.draw(objective, sample_size, rng)
+        sample = drawn.rank(0.0)
+        return objective.replace(
+            sample=sample,
+            first_sample=drawn.rank(),
+            probe=_make_probe(sample, objective.strata),
+        )
 
     @classmethod
     def split(
@@ -288,7 +297,7 @@ class PartitionedObjective:
 
     @property
     def n_rows(self) -> int:
-        """About how many rows count."""
+        """The number of rows, with those that have no mass."""
         return self.n_samples
 
     @property
@@ -375,7 +384,7 @@ class PartitionedObjective:
         return self._evaluate(theta, raw)
 
     def near(self, point: Point, theta: FloatArray) -> Point:
-        """Return the point of parameters, in the precision of another one."""
+        """Return the point of parameters, near another one whose cuts are known."""
         return self._evaluate(theta, point.raw)
 
     def coarse(self, point: Point) -> Point:
@@ -650,16 +659,23 @@ def arrange(objective: Objective, rng: np.random.Generator) -> Objective:
     do problems with many parameters: they need many steps, which are cheaper along predictions.
     """
     if _has_few_rows(objective):
-        few = objective.in_memory()
-        return few.merge_copies() if has_copies(few) else few
+        return _without_copies(objective.in_memory())
     if not isinstance(objective, PartitionedObjective):
         if not _suits(objective):
             return objective
         objective = PartitionedObjective.split(objective, [objective.n_samples], rng=rng)
-    if has_copies(objective.sample):
+    if seems_to_have_copies(objective.sample):
         merged = objective.merge_copies()
         if 2 * merged.n_samples <= objective.n_samples:
             return arrange(merged, rng)
+    return objective
+
+
+def _without_copies(objective: RankedRangeObjective) -> RankedRangeObjective:
+    if seems_to_have_copies(objective):
+        merged = objective.merge_copies()
+        if 2 * merged.n_samples <= objective.n_samples:
+            return merged
     return objective
 
 

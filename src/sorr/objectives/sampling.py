@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sorr.objectives.objective import RankedRangeObjective
     from sorr.objectives.partitions import PartitionedObjective
 
+_PRECAUTION = 3.0  # standard deviations of the number of outliers in a sample
 _COMPARED_ROWS = 5000  # rows that are looked at to find out whether there are copies
 _MIN_CLASS_ROWS = 10  # rows of each class in a sample, if the class has as many
 
@@ -26,7 +27,7 @@ def subsample(
     size: int,
     rng: np.random.Generator,
     *,
-    precaution: float = 3.0,
+    precaution: float = _PRECAUTION,
 ) -> RankedRangeObjective:
     """Return the objective of about `size` rows, drawn from each group and class in proportion.
 
@@ -35,30 +36,53 @@ def subsample(
     `precaution` standard deviations of the number of outliers in such a sample, yet never a whole
     class. The objective itself is returned if it has no more than `size` rows.
     """
-    if objective.n_samples <= size:
-        return objective.in_memory()
-    strata = objective.count_strata()
-    share = size / objective.n_samples
-    drawn = {key: _draw(stratum.size, share, rng) for key, stratum in strata.items()}
-    taken = objective.pick(drawn)
-    groups = []
-    for g, group in enumerate(objective.groups):
-        rows = np.flatnonzero(taken.group == g)
-        ends = np.cumsum([len(which) for (label, _), which in drawn.items() if label == g])
-        masses = [float(mass.sum()) for mass in np.split(taken.mass[rows], ends[:-1])]
-        groups.append(
-            _shrink(
-                group._replace(rows=rows),
-                sum(masses),
-                smallest_class=min(masses) if len(masses) > 1 else math.inf,
-                n_parameters=objective.n_features + 1,
-                is_count=not objective.is_weighted,
-                precaution=precaution,
+    return Sample.draw(objective, size, rng).rank(precaution)
+
+
+class Sample(NamedTuple):
+    """Rows that were drawn from those of an objective, and how many of each group and class."""
+
+    objective: RankedRangeObjective | PartitionedObjective
+    drawn: dict[tuple[int, Any], IntArray] | None
+    taken: Gathered | None
+
+    @classmethod
+    def draw(
+        cls,
+        objective: RankedRangeObjective | PartitionedObjective,
+        size: int,
+        rng: np.random.Generator,
+    ) -> Self:
+        """Draw about `size` rows, or take all if there are no more."""
+        if objective.n_samples <= size:
+            return cls(objective, None, None)
+        share = size / objective.n_samples
+        strata = objective.count_strata()
+        drawn = {key: _draw(stratum.size, share, rng) for key, stratum in strata.items()}
+        return cls(objective, drawn, objective.pick(drawn))
+
+    def rank(self, precaution: float = _PRECAUTION) -> RankedRangeObjective:
+        """Return the objective of the rows, with ranks in proportion and a precaution."""
+        objective, drawn, taken = self
+        if drawn is None or taken is None:
+            return objective.in_memory()
+        groups = []
+        for g, group in enumerate(objective.groups):
+            rows = np.flatnonzero(taken.group == g)
+            ends = np.cumsum([len(which) for (label, _), which in drawn.items() if label == g])
+            masses = [float(mass.sum()) for mass in np.split(taken.mass[rows], ends[:-1])]
+            groups.append(
+                _shrink(
+                    group._replace(rows=rows),
+                    sum(masses),
+                    smallest_class=min(masses) if len(masses) > 1 else math.inf,
+                    n_parameters=objective.n_features + 1,
+                    is_count=not objective.is_weighted,
+                    precaution=precaution,
+                )
             )
-        )
-    weight = taken.mass.astype(np.float64, copy=False) if objective.is_weighted else None
-    own = Groups(tuple(groups), len(taken.y), weight)
-    return objective.with_rows(taken, own)
+        weight = taken.mass.astype(np.float64, copy=False) if objective.is_weighted else None
+        return objective.with_rows(taken, Groups(tuple(groups), len(taken.y), weight))
 
 
 def _draw(count: int, share: float, rng: np.random.Generator) -> IntArray:
@@ -90,18 +114,18 @@ def _shrink(
     return group._replace(m=m, k=k, mass=mass, scale=scale)
 
 
-def has_copies(objective: RankedRangeObjective) -> bool:
-    """Tell whether at most half of the rows of an objective in memory are different.
+def seems_to_have_copies(objective: RankedRangeObjective) -> bool:
+    """Guess whether at most half of the rows of an objective in memory are different.
 
-    Equal rows have equal predictions, so that few rows have to be compared in full. Of many rows,
-    some are looked at.
+    Equal rows have equal sums of their columns. Of many rows, some are looked at.
     """
     design, y = objective.design, objective.y
     if design.is_sparse or not design.n_features:
         return False
     some = slice(None, None, -(-objective.n_samples // _COMPARED_ROWS))
-    sketch = design.X[some] @ np.cos(np.arange(1.0, design.n_features + 1))
-    sketch = sketch + np.pi * (y[some] if y.ndim == 1 else y[some] @ np.arange(y.shape[1]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        sketch = design.X[some] @ np.cos(np.arange(1.0, design.n_features + 1))
+        sketch = sketch + np.pi * (y[some] if y.ndim == 1 else y[some] @ np.arange(y.shape[1]))
     return 2 * len(np.unique(sketch)) <= len(sketch)
 
 

@@ -208,7 +208,7 @@ class _Search:
         n_starts: int | Literal["auto"],
     ) -> list[_Start]:
         """Return the ends of a search on a sample of the rows: all further steps are short."""
-        sample = arrange(objective.sample, self.rng)
+        sample = arrange(objective.first_sample, self.rng)
         inner = _Search(
             objective=sample,
             trace=Trace(sample),
