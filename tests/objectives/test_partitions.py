@@ -330,3 +330,9 @@ def test_rows_that_only_seem_equal_are_not_merged(scale):
     objective = RankedRangeObjective(X, y, "absolute", m=5, C=1e6, fit_intercept=False)
     solution = trim(objective, random_state=0)
     assert_array_equal(np.flatnonzero(solution.row_weights == 0), np.arange(5))
+
+
+@pytest.mark.parametrize("sizes", [[3000], [6000, 1], [7000, -1000]])
+def test_partitions_have_all_rows(sizes):
+    with pytest.raises(ValueError, match="that add up to 6000"):
+        split(make("logistic"), sizes)

@@ -250,6 +250,9 @@ class PartitionedObjective:
     ) -> Self:
         """Return the objective of rows in memory as one of partitions of these sizes."""
         whole, ends = objective.part, np.cumsum(sizes).tolist()
+        n = objective.n_samples
+        if min(sizes) < 0 or ends[-1] != n:
+            raise ValueError(f"partitions have {list(sizes)} rows; needed sizes that add up to {n}")
         parts: tuple[Part, ...] = (whole,)
         if len(sizes) > 1:
             slices = [slice(*pair) for pair in pairwise([0, *ends])]
@@ -659,24 +662,20 @@ def arrange(objective: Objective, rng: np.random.Generator) -> Objective:
     do problems with many parameters: they need many steps, which are cheaper along predictions.
     """
     if _has_few_rows(objective):
-        return _without_copies(objective.in_memory())
+        few = objective.in_memory()
+        return _merged(few, few) or few
     if not isinstance(objective, PartitionedObjective):
         if not _suits(objective):
             return objective
         objective = PartitionedObjective.split(objective, [objective.n_samples], rng=rng)
-    if seems_to_have_copies(objective.sample):
-        merged = objective.merge_copies()
-        if 2 * merged.n_samples <= objective.n_samples:
-            return arrange(merged, rng)
-    return objective
+    merged = _merged(objective, objective.sample)
+    return objective if merged is None else arrange(merged, rng)
 
 
-def _without_copies(objective: RankedRangeObjective) -> RankedRangeObjective:
-    if seems_to_have_copies(objective):
-        merged = objective.merge_copies()
-        if 2 * merged.n_samples <= objective.n_samples:
-            return merged
-    return objective
+def _merged(objective: Objective, some: RankedRangeObjective) -> RankedRangeObjective | None:
+    """Return the objective without copies, if some of its rows suggest it and half are left."""
+    merged = objective.merge_copies() if seems_to_have_copies(some) else None
+    return merged if merged and 2 * merged.n_samples <= objective.n_samples else None
 
 
 def _has_few_rows(objective: Objective) -> bool:
