@@ -40,6 +40,14 @@ class Logistic(BinaryLoss):
         small = np.exp(-np.abs(margin))
         return np.asarray(small / np.square(1 + small))
 
+    def _step_model(
+        self, y: Target, f: FloatArray, width: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        del width
+        y = as_precise(f, y)
+        missing = 1 / (1 + np.exp(y * f))  # one exponential for both
+        return -y * missing, missing * (1 - missing)
+
     def _total(self, y: Target, f: FloatArray, weights: FloatArray) -> float:
         """Sum logarithms by multiplying: one logarithm for a few hundred samples.
 

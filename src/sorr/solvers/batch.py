@@ -22,7 +22,7 @@ from sorr.ranked import share_ties
 _CHUNK = 120_000  # raw predictions that are held at a time: they stay in the cache
 _DAMPING = 1e-6  # of Newton steps, relative to the diagonal of the Hessian
 _TINY = np.float32(1e-20)  # least width of a corner, where the objective is zero
-_SOLVED = 1e-6  # relative decrease by full steps below which candidates stop
+_SOLVED = 1e-5  # relative change of all objectives at which steps stop; float32 has 7 digits
 _RETREAT = 0.25  # factor of a step that has raised the objective
 _SMALLEST_BLUR = 1e-3  # least width of a blurred end, in typical losses
 _HESSIAN_ROWS = 1000  # rows that Hessians are summed over, at least: they only set directions
@@ -82,10 +82,12 @@ class Batch:
         self._ends = np.array([(group.m, group.k, group.scale) for group in groups]).T
         self._totals = np.array([group.mass for group in groups])
         self._chunk = max(1, _CHUNK // len(self.y))
-        self._targets = {
-            dtype: np.tile(self.y.astype(dtype), self._chunk)
-            for dtype in {np.dtype(np.float64), self._rows.dtype}
-        }
+        self._tiled: dict[Any, FloatArray] = {}
+
+    def is_plain(self, problems: Problems) -> bool:
+        """Return whether there are no corners and no cuts at rank k that stages would smooth."""
+        keeps_last = (problems.k >= self._totals * (1 - _ROUNDING)).all()
+        return self.objective.loss.has_curvature and bool(keeps_last)
 
     def repeat_problem(self, n_candidates: int) -> Problems:
         """Return the problem of the objective once for each candidate."""
@@ -130,8 +132,14 @@ class Batch:
 
     def losses(self, raw: FloatArray) -> FloatArray:
         """Return the losses at the raw predictions of a chunk of candidates."""
-        targets = self._targets[raw.dtype][: raw.size]
-        return self.objective.loss.value(targets, raw.ravel()).reshape(raw.shape)
+        return self.objective.loss.value(self._targets(raw), raw.ravel()).reshape(raw.shape)
+
+    def _targets(self, raw: FloatArray) -> FloatArray:
+        """Return the target of each raw prediction of a chunk."""
+        tiled = self._tiled.get(raw.dtype)
+        if tiled is None or tiled.size < raw.size:
+            tiled = self._tiled[raw.dtype] = np.tile(self.y.astype(raw.dtype), len(raw))
+        return tiled[: raw.size]
 
     def chunks(self, n_candidates: int) -> list[slice]:
         """Return slices of candidates that are computed together."""
@@ -148,37 +156,33 @@ class Batch:
         best, lowest = T, np.full(len(T), np.inf)
         base, reached = T, lowest
         step, length = np.zeros_like(T), np.ones(len(T))
-        is_full = bool((problems.k >= self._totals * (1 - _ROUNDING)).all())
-        is_plain = is_full and not n_hot and loss.has_curvature  # all stages are the same
-        for stage in (*stages, None):
+        n_warm = sum(stage.temperature > 0 for stage in stages) if n_hot else 0
+        is_plain = self.is_plain(problems)
+        for number, stage in enumerate((*stages, None)):
             raw = T.astype(rows.dtype) @ rows.T
             rankings = self._rank(self.losses(raw), problems)
             value = self._value(T, problems, rankings)
             better = value < lowest
             best, lowest = np.where(better[:, None], T, best), np.where(better, value, lowest)
-            if stage is None or (is_plain and self._are_solved(value, reached, length)):
+            is_cold = is_plain and number > n_warm  # from here on, stages are the same
+            if stage is None or (is_cold and np.all(np.abs(value - reached) <= _SOLVED * reached)):
                 break
             moves = value < reached
             hot = slice(0, n_hot if stage.temperature else 0)
             moves[hot] = True
             base, reached = np.where(moves[:, None], T, base), np.where(moves, value, reached)
             reached[hot] = np.inf  # an annealed candidate may rise
-            y, f = self._targets[raw.dtype][: raw.size], raw.ravel()
             unit = np.minimum(value, self.frame.unit)
-            width = np.repeat((stage.corner * unit).astype(raw.dtype), raw.shape[1])
-            model = loss.step_model(y, f, np.maximum(width, _TINY))
+            width = np.maximum((stage.corner * unit).astype(raw.dtype), _TINY)
+            if not loss.has_curvature:
+                width = np.repeat(width, raw.shape[1])
+            model = loss.step_model(self._targets(raw), raw.ravel(), width)
             slope, bend = (part.reshape(raw.shape) for part in model)
             new = self._newton_step(T, problems, stage, rankings, slope, bend, unit, hot)
             step = np.where(moves[:, None], new, step)
             length = np.where(moves, 1.0, _RETREAT * length)
             T = base + length[:, None] * step
         return best, lowest
-
-    @staticmethod
-    def _are_solved(value: FloatArray, reached: FloatArray, length: FloatArray) -> bool:
-        """Return whether full steps have hardly lowered the objective of any candidate."""
-        is_flat = (value <= reached) & (value >= (1 - _SOLVED) * reached)
-        return bool((is_flat & (length == 1)).all())
 
     def _rank(self, losses: FloatArray, problems: Problems) -> list[Ranking]:
         """Return the rankings of the rows of each group."""
@@ -304,14 +308,7 @@ class Ranking:
         k: FloatArray,
     ) -> None:
         self.losses, self.mass, self.total, self.m, self.k = losses, mass, total, m, k
-        self._candidates = np.arange(len(losses))
         self.keeps_last = bool((k >= total * (1 - _ROUNDING)).all())
-        if mass is None:
-            self._sorted = np.sort(losses, axis=1)
-        else:
-            ascending = np.argsort(losses, axis=1)
-            self._sorted = np.take_along_axis(losses, ascending, axis=1)
-            self._passed = np.cumsum(mass[ascending[:, ::-1]], axis=1)
         self.dropped = self.top(m)
         if self.keeps_last:
             self.kept = self._all() - self.dropped
@@ -322,15 +319,25 @@ class Ranking:
         """Return the mass of each column, or of all, in the precision of the losses."""
         return np.asarray(1.0 if self.mass is None else self.mass, dtype=self.losses.dtype)
 
+    @cached_property
+    def _sorted(self) -> tuple[FloatArray, FloatArray | None]:
+        """The losses of each candidate in rising order; the masses passed from the other end."""
+        if self.mass is None:
+            return np.sort(self.losses, axis=1), None
+        ascending = np.argsort(self.losses, axis=1)
+        passed = np.cumsum(self.mass[ascending[:, ::-1]], axis=1)
+        return np.take_along_axis(self.losses, ascending, axis=1), passed
+
     def at(self, rank: FloatArray) -> FloatArray:
         """Return the loss at a rank of each candidate, of the first or last beyond the ends."""
-        n = self.losses.shape[1]
-        if self.mass is None:
+        ordered, passed = self._sorted
+        if passed is None:
             position = np.ceil(rank).astype(np.intp)
         else:
-            position = 1 + (self._passed < (rank * (1 - 1e-12))[:, None]).sum(axis=1)
+            position = 1 + (passed < (rank * (1 - 1e-12))[:, None]).sum(axis=1)
+        n = self.losses.shape[1]
         position = np.minimum(np.maximum(position, 1), n)
-        return np.asarray(self._sorted[self._candidates, n - position])
+        return np.asarray(ordered[np.arange(len(ordered)), n - position])
 
     def top(self, rank: FloatArray) -> FloatArray:
         """Return the mass of each entry that ranks up to `rank`; tied entries share it."""

@@ -53,7 +53,10 @@ def _stages(
 
 _AVERAGE = _stages(8, (0.5, 0.1), (0.5, 0.02))
 _FIRST = _stages(3, (0.5, 0.2), (4.0, 1.0))
-_SECOND = _stages(10, (0.5, 0.05), (2.0, 0.2), (3.0, 3.0, 1.0, 1.0, 0.3, 0.3, 0.1))
+_SECOND = {  # of candidates without corners and a cut at k, and of others
+    True: _stages(6, (0.5, 0.05), (2.0, 0.2), (3.0, 1.0, 0.3, 0.1)),
+    False: _stages(10, (0.5, 0.05), (2.0, 0.2), (3.0, 3.0, 1.0, 1.0, 0.3, 0.3, 0.1)),
+}
 _CHILD = _stages(5, (0.3, 0.1), (1.0, 0.2))
 _LAST = _stages(16, (0.2, 0.02), (0.2, 0.001))
 
@@ -212,7 +215,8 @@ def _newton_starts(
     """Return the best of many candidates after Newton steps, and of some rounds of children."""
     batch = first = Batch(sample)
     if sample.is_convex:
-        return list(batch.frame.original(batch.descend(average_fit(batch), _SECOND + _LAST)[0]))
+        stages = _second_stages(batch) + _LAST
+        return list(batch.frame.original(batch.descend(average_fit(batch), stages)[0]))
     size = max(_FIRST_ROWS, _FIRST_ROWS_PER_PARAMETER * sample.n_parameters)
     if len(batch.y) > 1.5 * size:
         first = Batch(subsample(sample, size, rng))
@@ -246,7 +250,12 @@ def _descend_randomly(
     """Return the best of random candidates after some steps, with candidates to anneal first."""
     T, values = batch.descend(draw_candidates(batch, n_starts, rng), _FIRST)
     best = np.argsort(values, kind="stable")[:_SURVIVORS]
-    return batch.descend(np.vstack([hot, T[best]]), _SECOND, n_annealed=len(hot))
+    stages = _second_stages(batch)
+    return batch.descend(np.vstack([hot, T[best]]), stages, n_annealed=len(hot))
+
+
+def _second_stages(batch: Batch) -> tuple[Stage, ...]:
+    return _SECOND[batch.is_plain(batch.repeat_problem(1))]
 
 
 def _distinct(batch: Batch, T: FloatArray, values: FloatArray) -> list[int]:
