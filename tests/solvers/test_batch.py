@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from sorr.objectives import RankedRangeObjective
-from sorr.ranked import ranked_range_weights
+from sorr.ranked import Ranking, ranked_range_weights
 from sorr.solvers import trim
-from sorr.solvers.batch import Batch, Problems, Ranking, Stage
+from sorr.solvers.batch import Batch, Problems, Stage
 from tests.slow import examples, slow
 from tests.solvers.problems import classes, line, targets_for
 

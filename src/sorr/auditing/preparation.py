@@ -28,7 +28,7 @@ from sorr.auditing.written import (
     as_texts,
     format_in_words,
 )
-from sorr.share import centre_and_spread
+from sorr.objectives import centre_and_spread
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series

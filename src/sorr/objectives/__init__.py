@@ -6,8 +6,8 @@ difference it is, and its trimming majoriser. Solvers see this, and no loss by n
 
 from sorr.objectives.band import Band
 from sorr.objectives.bound import lower_bound
-from sorr.objectives.design import Design
-from sorr.objectives.groups import Group, Groups
+from sorr.objectives.design import Design, Frame, centre_and_spread
+from sorr.objectives.groups import Group, Groups, KSchedule
 from sorr.objectives.kernels import ConstantWeights
 from sorr.objectives.objective import Point, RankedRangeObjective, Ray
 from sorr.objectives.partitions import Objective, PartitionedObjective, PartRay, arrange
@@ -18,8 +18,10 @@ __all__ = [
     "Band",
     "ConstantWeights",
     "Design",
+    "Frame",
     "Group",
     "Groups",
+    "KSchedule",
     "Objective",
     "PartRay",
     "PartitionedObjective",
@@ -29,6 +31,7 @@ __all__ = [
     "annealed",
     "arrange",
     "blurred",
+    "centre_and_spread",
     "lower_bound",
     "subsample",
 ]

@@ -1,7 +1,8 @@
-"""The rows of the data as a linear map: from coefficients to raw predictions, and back."""
+"""The rows of the data as a linear map, and in standardised coordinates."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self, cast
 
@@ -10,8 +11,13 @@ import numpy.typing as npt
 from scipy import sparse
 
 from sorr._typing import BoolArray, FloatArray, IntArray, Weight
+from sorr.losses import Loss
 
 _BLOCK = 1 << 18  # entries of X that are worked on at a time: they stay in the cache
+_FLAT = 1e-3  # spread of the middle half, relative to the whole, below which it is not a scale
+_NORMAL = 1.4826  # from the median absolute deviation to the standard deviation of a normal
+_TAIL = 1.2816  # 80 % of |x| lie below, for a standard normal
+_ROUNDING = 8  # units in the last place of the centre: equal numbers differ by no more
 
 
 class _Meter:
@@ -245,3 +251,100 @@ def as_features(X: Any) -> Any:
             "X holds NaN or infinity; needed finite numbers: impute or drop those rows"
         )
     return X if sparse.issparse(X) else np.ascontiguousarray(X)
+
+
+# -- Standardised coordinates ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Rows in standardised coordinates.
+
+    Columns are divided by a robust scale, and centred if there is an intercept. An objective does
+    not change: its ridge is that of the original coefficients.
+    """
+
+    rows: FloatArray  # standardised columns, then ones if there is an intercept
+    centre: FloatArray
+    spread: FloatArray
+    penalty: FloatArray  # factor of the square of each standardised coefficient in the ridge
+    level: float  # middle of numeric targets; zero for classes
+    reach: float  # spread of numeric targets; one for classes
+    unit: float  # a typical loss, the unit of smoothing widths
+
+    @classmethod
+    def of(cls, design: Design, y: npt.NDArray[Any], loss: Loss) -> Frame:
+        """Return the frame of some rows, for a loss of one output."""
+        X = np.asarray(design.X.toarray() if design.is_sparse else design.X, dtype=np.float64)
+        centre, spread = centre_and_spread(X)
+        spread[np.isinf(spread)] = 1.0
+        if not design.intercept:
+            centre = np.zeros_like(centre)
+        rows = (X - centre) / spread
+        penalty = spread**-2.0
+        if design.intercept:
+            rows = np.hstack([rows, np.ones((len(X), 1))])
+            penalty = np.append(penalty, 0.0)
+        level, reach = 0.0, 1.0
+        if loss.class_of_row(y) is None:
+            level, reach = _middle(y)
+        losses = loss.value(y, np.full(len(y), level))
+        if not design.intercept:
+            level = 0.0
+        unit = float(np.median(losses))
+        if unit == 0 and losses.any():  # most targets are the same
+            unit = float(np.median(losses[losses > 0]))
+        unit = unit or 1.0
+        return cls(rows, centre, spread, penalty=penalty, level=level, reach=reach, unit=unit)
+
+    def standardised(self, theta: FloatArray) -> FloatArray:
+        """Return parameters of the objective, along the last axis, in these coordinates."""
+        T = np.array(theta, dtype=np.float64)
+        d = len(self.spread)
+        T[..., d:] += (T[..., :d] @ self.centre)[..., None] - self.level
+        T[..., :d] *= self.spread
+        return T
+
+    def original(self, T: FloatArray) -> FloatArray:
+        """Return standardised parameters in the coordinates of the objective."""
+        theta = np.array(T, dtype=np.float64)
+        d = len(self.spread)
+        theta[..., :d] /= self.spread
+        theta[..., d:] -= (theta[..., :d] @ self.centre)[..., None] - self.level
+        return theta
+
+
+def centre_and_spread(part: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the median and the spread of each column: infinite where nothing varies."""
+    columns = np.sort(part.T, axis=1)  # faster than medians along the other axis
+    centre = _quantile(columns, 0.5)
+    deviation = np.sort(np.abs(part.T - centre[:, None]), axis=1)
+    spread = _NORMAL * _quantile(deviation, 0.5)
+    spread = np.maximum(spread, _quantile(deviation, 0.8) / _TAIL)
+    rough = columns.std(axis=1, dtype=np.float64)
+    rounding = _ROUNDING * np.finfo(part.dtype).eps * np.abs(centre)
+    spread = np.where(spread > rounding, spread, rough)
+    return centre, np.where(spread > 0, spread, np.inf)
+
+
+def _quantile(columns: FloatArray, share: float) -> FloatArray:
+    """Return a quantile of sorted rows, halfway between two values if need be."""
+    at = share * (columns.shape[1] - 1)
+    low, high = columns[:, int(np.floor(at))], columns[:, int(np.ceil(at))]
+    return np.asarray(0.5 * (low + high), dtype=np.float64)
+
+
+def _middle(y: FloatArray) -> tuple[float, float]:
+    """Return the middle and a positive spread of the targets, robust to outliers.
+
+    The spread is that of the middle half. If this is nearly constant, it is that of the middle
+    nine tenths, or the median distance of the targets that differ from the middle.
+    """
+    ends = np.quantile(y, [0.05, 0.25, 0.5, 0.75, 0.95])
+    level, half, most = float(ends[2]), float(ends[3] - ends[1]), float(ends[4] - ends[0])
+    if half > _FLAT * most:
+        return level, half / 1.349
+    if most > 0:
+        return level, most / 3.29
+    others = np.abs(y - level)
+    return level, float(np.median(others[others > 0])) if others.any() else 1.0

@@ -6,6 +6,7 @@ these functions.
 
 from sorr.ranked.bounds import Mass, RankedRange
 from sorr.ranked.reduce import (
+    Ranking,
     Thresholds,
     average_ranked_range,
     kth_largest,
@@ -20,6 +21,7 @@ from sorr.ranked.variational import truncate, variational_top_sum
 __all__ = [
     "Mass",
     "RankedRange",
+    "Ranking",
     "Thresholds",
     "average_ranked_range",
     "kth_largest",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -23,6 +24,10 @@ from sorr.ranked.select import (
 )
 
 Kernel: TypeAlias = Callable[[FloatArray, Ends, Weight | None], FloatArray]
+
+_MASS_ROUNDING = 1e-9  # relative differences of masses below this are rounding errors
+_LEAST_WIDTH = np.float32(1e-20)  # of a blurred end, where all values are zero
+_LEVEL_STEPS = 10  # bisections for the level of a soft end
 
 
 class Thresholds(NamedTuple):
@@ -368,6 +373,122 @@ def _mass(mask: BoolArray, weight: Weight | None) -> FloatArray:
         return np.asarray(np.count_nonzero(mask))
     # For many short rows a product is ten times faster than a sum along the axis.
     return np.asarray(mask @ (np.ones(mask.shape[-1]) if weight is None else weight))
+
+
+# -- Many rows of values, each with ranks of its own ----------------------------------------------
+
+
+class Blur(NamedTuple):
+    """A range with blurred ends."""
+
+    weight: FloatArray
+    edge: FloatArray  # mass of each entry near the lower end, where weights change; else zero
+    width: FloatArray  # of each candidate: losses within which weights fall to zero
+
+
+class Ranking:
+    """The losses of many candidates, each ranked, and the ranks m + 1 to k of each.
+
+    `mass` is that of each column, and one if None. `total` is the mass of all columns. `kept` is
+    the mass of each entry within the ranks; tied entries share theirs.
+    """
+
+    def __init__(
+        self,
+        losses: FloatArray,
+        mass: FloatArray | None,
+        total: float,
+        m: FloatArray,
+        k: FloatArray,
+    ) -> None:
+        self.losses, self.mass, self.total, self.m, self.k = losses, mass, total, m, k
+        self.keeps_last = bool((k >= total * (1 - _MASS_ROUNDING)).all())
+        self.dropped = self.top(m)
+        if self.keeps_last:
+            self.kept = self._all() - self.dropped
+        else:
+            self.kept = self.top(k) - self.dropped
+
+    def _all(self) -> FloatArray:
+        """Return the mass of each column, or of all, in the precision of the losses."""
+        return np.asarray(1.0 if self.mass is None else self.mass, dtype=self.losses.dtype)
+
+    @cached_property
+    def _sorted(self) -> tuple[FloatArray, FloatArray | None]:
+        """The losses of each candidate in rising order; the masses passed from the other end."""
+        if self.mass is None:
+            return np.sort(self.losses, axis=1), None
+        ascending = np.argsort(self.losses, axis=1)
+        passed = np.cumsum(self.mass[ascending[:, ::-1]], axis=1)
+        return np.take_along_axis(self.losses, ascending, axis=1), passed
+
+    def at(self, rank: FloatArray) -> FloatArray:
+        """Return the loss at a rank of each candidate, of the first or last beyond the ends."""
+        ordered, passed = self._sorted
+        if passed is None:
+            position = np.ceil(rank).astype(np.intp)
+        else:
+            position = 1 + (passed < (rank * (1 - 1e-12))[:, None]).sum(axis=1)
+        n = self.losses.shape[1]
+        position = np.minimum(np.maximum(position, 1), n)
+        return np.asarray(ordered[np.arange(len(ordered)), n - position])
+
+    def top(self, rank: FloatArray) -> FloatArray:
+        """Return the mass of each entry that ranks up to `rank`; tied entries share it."""
+        level = self.at(rank)[:, None]
+        if self.mass is None:
+            crosses = (self.at(rank + 1)[:, None] == level)[:, 0] & (rank < self.total)
+            if not (crosses | (rank % 1 != 0) | (rank < 1)).any():
+                return (self.losses >= level).astype(self.losses.dtype)
+        mass = np.ones(self.losses.shape[1]) if self.mass is None else self.mass
+        larger, tied = self.losses > level, self.losses == level
+        share = share_ties(larger @ mass, tied @ mass, 0, rank)
+        part = larger + tied * share[:, None]
+        return np.asarray(part if self.mass is None else part * mass).astype(self.losses.dtype)
+
+    def blur(self, band: float, smallest: FloatArray, hot: slice, temperature: float) -> Blur:
+        """Return the range with ends that are blurred.
+
+        The weights of entries fall to zero over a `band` of the ranks on both sides of k, but at
+        least over a difference of losses of `smallest`. The weights of the `hot` candidates also
+        fall to zero over a difference of losses of `temperature` around m.
+        """
+        dropped, mass = self.dropped, self._all()
+        lower = mass
+        if hot.stop:
+            dropped = dropped.copy()
+            dropped[hot] = self._soft_top(hot, temperature)
+        width: FloatArray = np.ones((len(self.losses), 1))
+        edge: FloatArray = np.zeros(1)
+        if not self.keeps_last:
+            reach = np.maximum(1, np.floor(band * np.minimum(self.k - self.m, self.total - self.k)))
+            high, low = self.at(self.k - reach)[:, None], self.at(self.k + reach)[:, None]
+            middle = (high + low) / 2
+            rounding = 4 * np.finfo(self.losses.dtype).eps * middle + _LEAST_WIDTH
+            least = np.maximum(smallest.astype(self.losses.dtype)[:, None], rounding)
+            high, low = np.maximum(high, middle + least), np.minimum(low, middle - least)
+            width = high - low
+            lower = np.minimum(np.maximum((self.losses - low) / width, 0), 1)
+            is_last = self.k >= self.total * (1 - _MASS_ROUNDING)
+            lower[is_last] = 1
+            lower *= mass
+            edge = mass * ((self.losses > low) & (self.losses < high) & (dropped < mass))
+            edge[is_last] = 0
+        weight = np.maximum(lower - dropped, 0)
+        sums = np.maximum(weight.sum(axis=1), 1e-9)
+        weight *= ((self.k - self.m) / sums).astype(weight.dtype)[:, None]
+        return Blur(weight, edge, width)
+
+    def _soft_top(self, which: slice, temperature: float) -> FloatArray:
+        r"""Return parts :math:`\operatorname{clip}((s_i - \lambda) / \tau, 0, 1)` of mass m."""
+        high, m = self.at(self.m)[which, None], self.m[which]
+        low, losses, mass = high - temperature, self.losses[which], self._all()
+        for _ in range(_LEVEL_STEPS):
+            level = (low + high) / 2
+            part = np.minimum(np.maximum((losses - level) / temperature, 0), 1) * mass
+            above = (part.sum(axis=1) > m)[:, None]
+            low, high = np.where(above, level, low), np.where(above, high, level)
+        return np.asarray(part)
 
 
 # -- Arguments: rows of values, ranks, weights -----------------------------------------------------

@@ -8,7 +8,7 @@ from sorr.share.held_out import (
     held_out_probabilities,
 )
 from sorr.share.judging import judge_labels
-from sorr.share.linear import centre_and_spread, judge_linear
+from sorr.share.linear import judge_linear
 from sorr.share.models import MODELS, GivenProbabilities, is_named, name_of, probabilities_of
 from sorr.share.robust_line import judge_line
 from sorr.share.targets import TargetJudgement, judge_numbers, judge_targets
@@ -24,7 +24,6 @@ __all__ = [
     "NumberedRows",
     "TargetJudgement",
     "Tier",
-    "centre_and_spread",
     "droppable",
     "held_out_predictions",
     "held_out_probabilities",

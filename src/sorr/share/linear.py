@@ -13,6 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from sorr._typing import BoolArray, FloatArray, IntArray
+from sorr.objectives import centre_and_spread
 from sorr.share.constants import (
     FAR,
     FEWEST_ROWS,
@@ -28,8 +29,6 @@ from sorr.share.verdict import Judgement, droppable
 
 _SAMPLE = 2000  # rows that medians are taken of
 _NORMAL = 1.4826  # from the median absolute deviation to the standard deviation of a normal
-_TAIL = 1.2816  # 80 % of |x| lie below, for a standard normal
-_ROUNDING = 8  # units in the last place of the centre: equal numbers differ by no more
 _BLOCK = 1 << 18
 
 
@@ -142,26 +141,6 @@ def row_sizes(X: Any, rng: np.random.Generator) -> npt.NDArray[np.float64]:
         block = (X[start : start + step] - shift) * factor
         sizes[start : start + step] = np.sqrt(np.einsum("ij,ij->i", block, block))
     return sizes
-
-
-def centre_and_spread(part: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the median and the spread of each column: infinite where nothing varies."""
-    columns = np.sort(part.T, axis=1)  # faster than medians along the other axis
-    centre = _quantile(columns, 0.5)
-    deviation = np.sort(np.abs(part.T - centre[:, None]), axis=1)
-    spread = _NORMAL * _quantile(deviation, 0.5)
-    spread = np.maximum(spread, _quantile(deviation, 0.8) / _TAIL)
-    rough = columns.std(axis=1, dtype=np.float64)
-    rounding = _ROUNDING * np.finfo(part.dtype).eps * np.abs(centre)
-    spread = np.where(spread > rounding, spread, rough)
-    return centre, np.where(spread > 0, spread, np.inf)
-
-
-def _quantile(columns: FloatArray, share: float) -> FloatArray:
-    """Return a quantile of sorted rows, halfway between two values if need be."""
-    at = share * (columns.shape[1] - 1)
-    low, high = columns[:, int(np.floor(at))], columns[:, int(np.ceil(at))]
-    return np.asarray(0.5 * (low + high), dtype=np.float64)
 
 
 def _sparse_centre(part: Any) -> tuple[FloatArray, FloatArray]:

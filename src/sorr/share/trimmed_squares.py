@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sorr._typing import FloatArray, IntArray
+from sorr.objectives import centre_and_spread
 from sorr.share.constants import DISTINCT_MINIMA, STARTS
-from sorr.share.linear import centre_and_spread
 from sorr.share.row_values import is_sparse
 
 _RIDGE = 1e-10  # of the mean diagonal, so that columns may depend on each other

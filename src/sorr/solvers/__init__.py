@@ -4,8 +4,9 @@
 `exhaustive` is the referee for tiny problems. `solve_path` solves a whole grid at once.
 """
 
+from sorr.objectives import KSchedule
 from sorr.solvers.convex import topsum
-from sorr.solvers.dc_algorithm import KSchedule, dca
+from sorr.solvers.dc_algorithm import dca
 from sorr.solvers.descent import Memory, descend, search_line, take_newton_steps
 from sorr.solvers.enumeration import exhaustive
 from sorr.solvers.interior import EliminatedRows, Move, choose_move, solve_symmetric

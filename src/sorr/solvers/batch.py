@@ -2,13 +2,11 @@
 
 For losses with one output and few parameters. A candidate is a row of a matrix, with its own ranks
 and its own ridge: a search from many starts and a grid of problems are the same thing. The chapter
-has three parts: the steps, the ranks of many candidates, and standardised coordinates.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -16,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sorr._typing import FloatArray, IntArray
-from sorr.objectives import RankedRangeObjective
-from sorr.ranked import share_ties
+from sorr.objectives import Frame, RankedRangeObjective
+from sorr.ranked import Ranking
 
 _CHUNK = 120_000  # raw predictions that are held at a time: they stay in the cache
 _DAMPING = 1e-6  # of Newton steps, relative to the diagonal of the Hessian
@@ -29,8 +27,6 @@ _HESSIAN_ROWS = 1000  # rows that Hessians are summed over, at least: they only 
 _HESSIAN_ROWS_PER_PARAMETER = 20
 _ROUNDING = 1e-9  # relative differences of masses below this are rounding errors
 _SINGLE_REACH = 1e4  # largest number, in typical ones, for which steps are in float32
-_LEVEL_STEPS = 10  # bisections for the level of a soft cut
-_FLAT = 1e-3  # spread of the middle half, relative to the whole, below which it is not a scale
 
 
 class Stage(NamedTuple):
@@ -76,8 +72,9 @@ class Batch:
         weight: FloatArray | None = groups.weight
         self.mass = None if weight is None else weight[self.index]
         self.objective = objective
-        self.frame = Frame.of(objective, self.index)
-        self.y = objective.y[self.index] - self.frame.level
+        y = objective.y[self.index]
+        self.frame = Frame.of(objective.design.take(self.index), y, objective.loss)
+        self.y = y - self.frame.level
         self.columns = [slice(*pair) for pair in pairwise(ends)]
         self._ends = np.array([(group.m, group.k, group.scale) for group in groups]).T
         self._totals = np.array([group.mass for group in groups])
@@ -279,212 +276,3 @@ class Batch:
         """The rows in the precision of the steps."""
         largest = max(np.abs(self.y).max() / self.frame.reach, np.abs(self.frame.rows).max())
         return self.frame.rows.astype(np.float32 if largest < _SINGLE_REACH else np.float64)
-
-
-# -- The ranks of many candidates ------------------------------------------------------------------
-
-
-class _Blur(NamedTuple):
-    """A range with blurred ends."""
-
-    weight: FloatArray
-    edge: FloatArray  # mass of each entry near the lower end, where weights change; else zero
-    width: FloatArray  # of each candidate: losses within which weights fall to zero
-
-
-class Ranking:
-    """The losses of many candidates, each ranked, and the ranks m + 1 to k of each.
-
-    `mass` is that of each column, and one if None. `total` is the mass of all columns. `kept` is
-    the mass of each entry within the ranks; tied entries share theirs.
-    """
-
-    def __init__(
-        self,
-        losses: FloatArray,
-        mass: FloatArray | None,
-        total: float,
-        m: FloatArray,
-        k: FloatArray,
-    ) -> None:
-        self.losses, self.mass, self.total, self.m, self.k = losses, mass, total, m, k
-        self.keeps_last = bool((k >= total * (1 - _ROUNDING)).all())
-        self.dropped = self.top(m)
-        if self.keeps_last:
-            self.kept = self._all() - self.dropped
-        else:
-            self.kept = self.top(k) - self.dropped
-
-    def _all(self) -> FloatArray:
-        """Return the mass of each column, or of all, in the precision of the losses."""
-        return np.asarray(1.0 if self.mass is None else self.mass, dtype=self.losses.dtype)
-
-    @cached_property
-    def _sorted(self) -> tuple[FloatArray, FloatArray | None]:
-        """The losses of each candidate in rising order; the masses passed from the other end."""
-        if self.mass is None:
-            return np.sort(self.losses, axis=1), None
-        ascending = np.argsort(self.losses, axis=1)
-        passed = np.cumsum(self.mass[ascending[:, ::-1]], axis=1)
-        return np.take_along_axis(self.losses, ascending, axis=1), passed
-
-    def at(self, rank: FloatArray) -> FloatArray:
-        """Return the loss at a rank of each candidate, of the first or last beyond the ends."""
-        ordered, passed = self._sorted
-        if passed is None:
-            position = np.ceil(rank).astype(np.intp)
-        else:
-            position = 1 + (passed < (rank * (1 - 1e-12))[:, None]).sum(axis=1)
-        n = self.losses.shape[1]
-        position = np.minimum(np.maximum(position, 1), n)
-        return np.asarray(ordered[np.arange(len(ordered)), n - position])
-
-    def top(self, rank: FloatArray) -> FloatArray:
-        """Return the mass of each entry that ranks up to `rank`; tied entries share it."""
-        level = self.at(rank)[:, None]
-        if self.mass is None:
-            crosses = (self.at(rank + 1)[:, None] == level)[:, 0] & (rank < self.total)
-            if not (crosses | (rank % 1 != 0) | (rank < 1)).any():
-                return (self.losses >= level).astype(self.losses.dtype)
-        mass = np.ones(self.losses.shape[1]) if self.mass is None else self.mass
-        larger, tied = self.losses > level, self.losses == level
-        share = share_ties(larger @ mass, tied @ mass, 0, rank)
-        part = larger + tied * share[:, None]
-        return np.asarray(part if self.mass is None else part * mass).astype(self.losses.dtype)
-
-    def blur(self, band: float, smallest: FloatArray, hot: slice, temperature: float) -> _Blur:
-        """Return the range with ends that are blurred.
-
-        The weights of entries fall to zero over a `band` of the ranks on both sides of k, but at
-        least over a difference of losses of `smallest`. The weights of the `hot` candidates also
-        fall to zero over a difference of losses of `temperature` around m.
-        """
-        dropped, mass = self.dropped, self._all()
-        lower = mass
-        if hot.stop:
-            dropped = dropped.copy()
-            dropped[hot] = self._soft_top(hot, temperature)
-        width: FloatArray = np.ones((len(self.losses), 1))
-        edge: FloatArray = np.zeros(1)
-        if not self.keeps_last:
-            reach = np.maximum(1, np.floor(band * np.minimum(self.k - self.m, self.total - self.k)))
-            high, low = self.at(self.k - reach)[:, None], self.at(self.k + reach)[:, None]
-            middle = (high + low) / 2
-            rounding = 4 * np.finfo(self.losses.dtype).eps * middle + _TINY
-            least = np.maximum(smallest.astype(self.losses.dtype)[:, None], rounding)
-            high, low = np.maximum(high, middle + least), np.minimum(low, middle - least)
-            width = high - low
-            lower = np.minimum(np.maximum((self.losses - low) / width, 0), 1)
-            is_last = self.k >= self.total * (1 - _ROUNDING)
-            lower[is_last] = 1
-            lower *= mass
-            edge = mass * ((self.losses > low) & (self.losses < high) & (dropped < mass))
-            edge[is_last] = 0
-        weight = np.maximum(lower - dropped, 0)
-        sums = np.maximum(weight.sum(axis=1), 1e-9)
-        weight *= ((self.k - self.m) / sums).astype(weight.dtype)[:, None]
-        return _Blur(weight, edge, width)
-
-    def _soft_top(self, which: slice, temperature: float) -> FloatArray:
-        r"""Return parts :math:`\operatorname{clip}((s_i - \lambda) / \tau, 0, 1)` of mass m."""
-        high, m = self.at(self.m)[which, None], self.m[which]
-        low, losses, mass = high - temperature, self.losses[which], self._all()
-        for _ in range(_LEVEL_STEPS):
-            level = (low + high) / 2
-            part = np.minimum(np.maximum((losses - level) / temperature, 0), 1) * mass
-            above = (part.sum(axis=1) > m)[:, None]
-            low, high = np.where(above, level, low), np.where(above, high, level)
-        return np.asarray(part)
-
-
-# -- Standardised coordinates ----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Frame:
-    """The rows of an objective in standardised coordinates.
-
-    Columns are divided by a robust scale, and centred if there is an intercept. The objective
-    does not change: its ridge is that of the original coefficients.
-    """
-
-    rows: FloatArray  # standardised columns, then ones if there is an intercept
-    centre: FloatArray
-    spread: FloatArray
-    penalty: FloatArray  # factor of the square of each standardised coefficient in the ridge
-    level: float  # middle of numeric targets; zero for classes
-    reach: float  # spread of numeric targets; one for classes
-    unit: float  # a typical loss, the unit of smoothing widths
-
-    @classmethod
-    def of(cls, objective: RankedRangeObjective, index: IntArray) -> Frame:
-        """Return the frame of some of the rows of an objective with one output."""
-        design, y = objective.design, objective.y[index]
-        X = design.take(index).X
-        X = np.asarray(X.toarray() if design.is_sparse else X, dtype=np.float64)
-        centre, spread = _column_scales(X, centred=design.intercept)
-        rows = (X - centre) / spread
-        penalty = spread**-2.0
-        if design.intercept:
-            rows = np.hstack([rows, np.ones((len(X), 1))])
-            penalty = np.append(penalty, 0.0)
-        level, reach = 0.0, 1.0
-        if objective.class_of_row is None:
-            level, reach = _middle(y)
-        losses = objective.loss.value(y, np.full(len(y), level))
-        if not design.intercept:
-            level = 0.0
-        unit = float(np.median(losses))
-        if unit == 0 and losses.any():  # most targets are the same
-            unit = float(np.median(losses[losses > 0]))
-        unit = unit or 1.0
-        return cls(rows, centre, spread, penalty=penalty, level=level, reach=reach, unit=unit)
-
-    def standardised(self, theta: FloatArray) -> FloatArray:
-        """Return parameters of the objective, along the last axis, in these coordinates."""
-        T = np.array(theta, dtype=np.float64)
-        d = len(self.spread)
-        T[..., d:] += (T[..., :d] @ self.centre)[..., None] - self.level
-        T[..., :d] *= self.spread
-        return T
-
-    def original(self, T: FloatArray) -> FloatArray:
-        """Return standardised parameters in the coordinates of the objective."""
-        theta = np.array(T, dtype=np.float64)
-        d = len(self.spread)
-        theta[..., :d] /= self.spread
-        theta[..., d:] -= (theta[..., :d] @ self.centre)[..., None] - self.level
-        return theta
-
-
-def _column_scales(X: FloatArray, *, centred: bool) -> tuple[FloatArray, FloatArray]:
-    """Return a centre and a positive scale of each column, robust to outliers.
-
-    The scale is that of the middle half, or the standard deviation if most of a column is
-    constant. A constant column has scale one.
-    """
-    low, middle, high = np.quantile(X, [0.25, 0.5, 0.75], axis=0)
-    centre = middle if centred else np.zeros_like(middle)
-    peak = np.abs(X).max(axis=0)
-    peak = np.where(peak > 0, peak, 1.0)
-    parts = X / peak  # whose squares do not overflow
-    deviation = peak * (parts.std(axis=0) if centred else np.sqrt(np.square(parts).mean(axis=0)))
-    spread = (high - low) / 1.349
-    spread = np.where(spread > _FLAT * deviation, np.minimum(spread, deviation), deviation)
-    return centre, np.where(spread > 0, spread, 1.0)
-
-
-def _middle(y: FloatArray) -> tuple[float, float]:
-    """Return the middle and a positive spread of the targets, robust to outliers.
-
-    The spread is that of the middle half. If this is nearly constant, it is that of the middle
-    nine tenths, or the median distance of the targets that differ from the middle.
-    """
-    ends = np.quantile(y, [0.05, 0.25, 0.5, 0.75, 0.95])
-    level, half, most = float(ends[2]), float(ends[3] - ends[1]), float(ends[4] - ends[0])
-    if half > _FLAT * most:
-        return level, half / 1.349
-    if most > 0:
-        return level, most / 3.29
-    others = np.abs(y - level)
-    return level, float(np.median(others[others > 0])) if others.any() else 1.0

@@ -1,26 +1,23 @@
 """The paper's Algorithm 1: a difference of convex functions, the second one linearised.
 
-The chapter has the algorithm and its two kinds of outer steps, the record of a search, batches of
-rows, and the schedule that lowers k.
+The chapter has the algorithm and its two kinds of outer steps, the record of a search, and batches
+of rows.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from numbers import Real
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from sorr._checks import as_count, as_generator, check_choice
 from sorr._typing import FloatArray, IntArray
-from sorr.objectives import Design, Group, Groups, RankedRangeObjective
+from sorr.objectives import Design, KSchedule, RankedRangeObjective
 from sorr.ranked import Mass, kth_largest
 from sorr.solvers.descent import minimise_nonsmooth
 from sorr.solvers.solution import (
@@ -485,86 +482,3 @@ def _largest_curvature(design: Design, batch_size: int) -> float:
         largest = float(np.linalg.norm(direction))
         direction /= max(largest, np.finfo(float).tiny)
     return max(largest + square / batch_size, float(np.finfo(float).tiny))
-
-
-# -- The schedule of the paper for k ---------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class KSchedule:
-    """The share of the rows that k keeps, depending on the training accuracy.
-
-    Below the first accuracy k keeps all rows. ``KSchedule.PAPER``, the default, is the schedule
-    of the paper, section 4.1, after Kawaguchi and Lu: half of the rows from 70 % on, a quarter
-    from 80 %, an eighth from 90 %, a sixteenth from 95 %, and one in 32 from 99.5 %.
-
-    Parameters
-    ----------
-    accuracies : tuple of float
-        Increasing, each above 0 and at most 1.
-    fractions : tuple of float
-        The share of the mass of each group to keep from each accuracy on: decreasing, strictly
-        between 0 and 1.
-
-    References
-    ----------
-    K. Kawaguchi, H. Lu, "Ordered SGD: a new stochastic optimization framework for empirical risk
-    minimization", AISTATS 2020.
-
-    Examples
-    --------
-    >>> groups = Groups.of(1000, m=20, k=None)
-    >>> [KSchedule.PAPER.groups(groups, a).groups[0].k for a in (0.5, 0.7, 0.93, 1.0)]
-    [1000.0, 500.0, 125.0, 31.0]
-    """
-
-    accuracies: tuple[float, ...] = (0.7, 0.8, 0.9, 0.95, 0.995)
-    fractions: tuple[float, ...] = (1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32)
-
-    PAPER: ClassVar[KSchedule]
-
-    def __post_init__(self) -> None:
-        if len(self.accuracies) != len(self.fractions):
-            raise ValueError(
-                f"{len(self.accuracies)} accuracies and {len(self.fractions)} fractions are "
-                "given; needed a fraction for each accuracy"
-            )
-        levels = (0.0, *self.accuracies)
-        if not all(low < high <= 1 for low, high in pairwise(levels)):
-            raise ValueError(
-                f"accuracies={self.accuracies} do not increase within 0 and 1; needed increasing "
-                "numbers such as (0.7, 0.9)"
-            )
-        shares = (1.0, *self.fractions)
-        if not all(high > low > 0 for high, low in pairwise(shares)):
-            raise ValueError(
-                f"fractions={self.fractions} do not decrease between 1 and 0; needed decreasing "
-                "numbers such as (0.5, 0.25)"
-            )
-
-    def fraction(self, accuracy: float) -> float:
-        """Return the share of the rows that k keeps at that training accuracy."""
-        return (1.0, *self.fractions)[bisect_right(self.accuracies, accuracy)]
-
-    def groups(self, groups: Groups, accuracy: float) -> Groups:
-        """Return the groups with the k of that training accuracy; m and their shares stay.
-
-        Without weights k is a whole number, rounded down as in the paper. If k would be m or
-        less, one row more than m is kept, of average mass.
-        """
-        fraction = self.fraction(accuracy)
-        return replace(groups, groups=tuple(_cut(group, groups, fraction) for group in groups))
-
-
-def _cut(group: Group, groups: Groups, fraction: float) -> Group:
-    mass = fraction * group.mass
-    n_rows = len(groups.masses[group.rows])
-    k = max(
-        mass if groups.weight is not None else float(math.floor(mass)),
-        group.m + group.mass / n_rows,
-    )
-    k = min(k, group.mass)
-    return group._replace(k=k, scale=group.scale * group.width / (k - group.m))
-
-
-KSchedule.PAPER = KSchedule()
