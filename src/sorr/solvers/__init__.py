@@ -5,6 +5,7 @@
 """
 
 from sorr.objectives import KSchedule
+from sorr.solvers.candidates import average_start, find_starts, is_small
 from sorr.solvers.convex import topsum
 from sorr.solvers.dc_algorithm import dca
 from sorr.solvers.descent import Memory, descend, search_line, take_newton_steps
@@ -12,7 +13,6 @@ from sorr.solvers.enumeration import exhaustive
 from sorr.solvers.interior import EliminatedRows, Move, choose_move, solve_symmetric
 from sorr.solvers.path import Path, grid, solve_path
 from sorr.solvers.solution import Minimum, Progress, Solution, Status, Step, constant_model
-from sorr.solvers.starts import average_start, find_starts, is_small
 from sorr.solvers.trimming import trim
 
 __all__ = [

@@ -19,6 +19,7 @@ from sorr._checks import as_count, as_generator, check_choice
 from sorr._typing import FloatArray, IntArray
 from sorr.objectives import Design, KSchedule, RankedRangeObjective
 from sorr.ranked import Mass, kth_largest
+from sorr.solvers.candidates import average_start
 from sorr.solvers.descent import minimise_nonsmooth
 from sorr.solvers.solution import (
     Progress,
@@ -29,7 +30,6 @@ from sorr.solvers.solution import (
     clip_targets,
     restore_targets,
 )
-from sorr.solvers.starts import average_start
 
 _START_STEPS = 25  # steps of the short fit that gives a start
 _BLOCK = 1 << 18  # entries of X that are gathered at a time: they stay in the cache

@@ -13,9 +13,8 @@ from sorr._checks import as_count, as_generator
 from sorr._typing import BoolArray, FloatArray, IntArray
 from sorr.objectives import RankedRangeObjective, subsample
 from sorr.ranked import RankedRange
-from sorr.solvers.batch import Batch, Problems, Stage
+from sorr.solvers.candidates import Batch, Problems, Stage, average_fit, draw_candidates, is_small
 from sorr.solvers.solution import Progress, Step, clip_targets
-from sorr.solvers.starts import average_fit, draw_candidates, is_small
 
 Problem: TypeAlias = tuple[int | float, int | float | None, float]
 

@@ -25,6 +25,7 @@ from sorr.objectives import (
     RankedRangeObjective,
     arrange,
 )
+from sorr.solvers.candidates import MAX_TINY_ROWS, average_start, distinct, is_small, start_points
 from sorr.solvers.convex import (
     approach,
     can_be_polished,
@@ -50,7 +51,6 @@ from sorr.solvers.solution import (
     refuse_lost_class,
     restore_targets,
 )
-from sorr.solvers.starts import MAX_TINY_ROWS, average_start, distinct, is_small, start_points
 
 _MAX_PATIENT_ROWS = 5000  # rows up to which all starts are polished until the dropped rows stay
 _MAX_POLISHED = {True: 10, False: 3}  # starts that are polished, on few rows and otherwise
