@@ -2,12 +2,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sorr.ranked import (
     Mass,
+    Ranking,
     average_ranked_range,
     kth_largest,
     ranked_range_weights,
@@ -18,6 +19,7 @@ from sorr.ranked import (
 from tests.ranked import referees
 from tests.ranked.paths import both_paths
 from tests.ranked.strategies import masses, ranked, rows, spread, weighted
+from tests.slow import examples
 
 
 @both_paths
@@ -460,3 +462,63 @@ def test_the_dtype_is_that_of_the_values():
 def test_nan_is_refused_with_its_position(path):
     with path(), pytest.raises(ValueError, match="index 2"):
         ranked_range_weights([1.0, 2.0, np.nan], 0, 1)
+
+
+# -- Many rows, each with ranks of its own ---------------------------------------------------------
+
+
+def rank_all(losses, m, k, mass=None):
+    """Return a ranking of the rows of a matrix, all with the same ranks."""
+    ends = np.full((2, len(losses)), [[m], [k]], dtype=float)
+    return Ranking(losses, mass, losses.shape[1] if mass is None else mass.sum(), *ends)
+
+
+@settings(max_examples=examples(60))
+@given(
+    seed=st.integers(0, 10_000),
+    m=st.integers(0, 9),
+    width=st.integers(1, 10),
+    levels=st.sampled_from([1, 2, 4, 1000]),
+    weighted=st.booleans(),
+)
+def test_the_kept_mass_is_that_of_the_range_with_ties_shared(seed, m, width, levels, weighted):
+    rng = np.random.default_rng(seed)
+    losses = rng.integers(0, levels, (3, 12)).astype(np.float32)
+    mass = rng.integers(1, 4, 12).astype(float) if weighted else None
+    k = min(m + width, 12)
+    kept = rank_all(losses, m, k, mass).kept
+    for row, weight in zip(losses, kept, strict=True):
+        assert weight.sum() == pytest.approx(k - m, rel=1e-6)
+        if mass is None:
+            expected = ranked_range_weights(row.astype(float), m, k)
+            assert_allclose(weight, expected, atol=1e-6)
+        else:
+            copies = ranked_range_weights(np.repeat(row, mass.astype(int)).astype(float), m, k)
+            starts = np.cumsum(mass.astype(int)) - mass.astype(int)
+            assert_allclose(weight, np.add.reduceat(copies, starts), atol=1e-5)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("k", [30, 60])
+def test_blurred_weights_have_the_mass_of_the_range(k, weighted):
+    rng = np.random.default_rng(0)
+    losses = rng.exponential(size=(5, 60))
+    mass = rng.uniform(0.5, 1.5, 60) if weighted else None
+    mass = mass if mass is None else mass * 60 / mass.sum()
+    ranking = rank_all(losses, 6, k, mass)
+    own = np.ones(60) if mass is None else mass
+    for hot in (slice(0, 0), slice(0, 5)):
+        blur = ranking.blur(0.5, np.full(5, 1e-9), hot, 0.3)
+        assert_allclose(blur.weight.sum(axis=1), k - 6, rtol=1e-9)
+        assert (blur.weight >= 0).all()
+        largest = np.argsort(-losses, axis=1)[:, :2]
+        assert (np.take_along_axis(blur.weight, largest, axis=1) < 0.9 * own.min()).all()
+        if k < 60:
+            assert ((blur.edge > 0).sum(axis=1) >= 2).all()
+            smallest = np.argsort(losses, axis=1)[:, :10]
+            assert not np.take_along_axis(blur.weight, smallest, axis=1).any()
+
+
+def test_where_all_losses_tie_all_rows_count():
+    blur = rank_all(np.ones((2, 60)), 6, 30).blur(0.5, np.full(2, 1e-3), slice(0, 0), 0.0)
+    assert_allclose(blur.weight, 24 / 60)

@@ -8,6 +8,8 @@ import warnings
 import numpy as np
 import pytest
 
+from sorr.objectives import RankedRangeObjective
+
 
 def classes(n=60, d=3, seed=0, noise=0.5):
     """Draw features, and a class of -1 or +1 for each row, partly wrong."""
@@ -92,3 +94,30 @@ def conic_minimum_of_classes(X, y, k, C):
         warnings.simplefilter("ignore", UserWarning)
         problem.solve(solver="CLARABEL")
     return problem.value
+
+
+def ranked_problem(loss="logistic", n=60, d=3, seed=0, **options):
+    X, y = classes(n, d, seed)
+    if loss in ("squared", "absolute", "huber"):
+        X, y = line(n, d, seed, outliers=5)
+    return RankedRangeObjective(X, y, loss, **{"m": 6, "k": 40, "C": 10.0} | options)
+
+
+def some_candidates(batch, size=7, seed=0):
+    return np.random.default_rng(seed).standard_normal((size, batch.frame.rows.shape[1]))
+
+
+def kinds():
+    rng = np.random.default_rng(5)
+    weight = rng.integers(0, 4, 60).astype(float)
+    labels = rng.integers(0, 3, 60)
+    yield "plain", {}
+    yield "whole", {"k": None}
+    yield "top", {"m": 0}
+    yield "weights", {"sample_weight": weight, "m": 0.11, "k": 0.7}
+    yield "groups", {"groups": labels, "m": 0.1, "k": 0.8}
+    yield "both", {"groups": labels, "sample_weight": weight, "m": 0.1, "k": 0.8}
+    yield "no intercept", {"fit_intercept": False}
+
+
+KINDS = dict(kinds())

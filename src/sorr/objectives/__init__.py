@@ -5,6 +5,7 @@ difference it is, and its trimming majoriser. Solvers see this, and no loss by n
 """
 
 from sorr.objectives.band import Band
+from sorr.objectives.batch import Batch, Problems, Stage
 from sorr.objectives.bound import lower_bound
 from sorr.objectives.design import Design, Frame, centre_and_spread
 from sorr.objectives.groups import Group, Groups, KSchedule
@@ -16,6 +17,7 @@ from sorr.objectives.soft import annealed, blurred
 
 __all__ = [
     "Band",
+    "Batch",
     "ConstantWeights",
     "Design",
     "Frame",
@@ -26,8 +28,10 @@ __all__ = [
     "PartRay",
     "PartitionedObjective",
     "Point",
+    "Problems",
     "RankedRangeObjective",
     "Ray",
+    "Stage",
     "annealed",
     "arrange",
     "blurred",

@@ -1,36 +1,23 @@
 """Many candidates at once: batched concentration steps, and the search for starting points.
 
-For losses with one output and few parameters, a candidate is a row of a matrix, with its own ranks
-and its own ridge. A step of all of them is a few products of matrices, so that a search from many
-starts and a grid of problems are the same thing. Other problems have starts by gradients.
+With one output and few parameters, candidates take steps together, as rows of a matrix. Other
+problems have starts by gradients.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from itertools import pairwise
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from sorr._checks import as_count, as_generator
 from sorr._typing import FloatArray, IntArray
-from sorr.objectives import Frame, Point, RankedRangeObjective, subsample
-from sorr.ranked import Ranking
+from sorr.objectives import Batch, Point, Problems, RankedRangeObjective, Stage, subsample
 from sorr.solvers.descent import anneal, descend
 from sorr.solvers.solution import Progress, Step, clip_targets
 
-_CHUNK = 120_000  # raw predictions that are held at a time: they stay in the cache
-_DAMPING = 1e-6  # of Newton steps, relative to the diagonal of the Hessian
-_TINY = np.float32(1e-20)  # least width of a corner, where the objective is zero
 _SOLVED = 1e-5  # relative change of all objectives at which steps stop; float32 has 7 digits
 _RETREAT = 0.25  # factor of a step that has raised the objective
-_SMALLEST_BLUR = 1e-3  # least width of a blurred end, in typical losses
-_HESSIAN_ROWS = 1000  # rows that Hessians are summed over, at least: they only set directions
-_HESSIAN_ROWS_PER_PARAMETER = 20
-_ROUNDING = 1e-9  # relative differences of masses below this are rounding errors
-_SINGLE_REACH = 1e4  # largest number, in typical ones, for which steps are in float32
 
 _MAX_PARAMETERS = 64  # up to which Newton steps of many candidates are cheap
 _MIN_SAMPLE, _MAX_SAMPLE = 1000, 8000  # rows of a sample
@@ -61,253 +48,58 @@ _COMPARED = 100  # candidates among which distinct ones are looked for
 # -- Batched steps ---------------------------------------------------------------------------------
 
 
-class Stage(NamedTuple):
-    """How much one step smooths."""
+def descend_together(
+    batch: Batch,
+    T: FloatArray,
+    stages: Sequence[Stage],
+    problems: Problems | None = None,
+    *,
+    n_annealed: int = 0,
+) -> tuple[FloatArray, FloatArray]:
+    """Take a step for each stage; return the best point of each candidate and its objective.
 
-    band: float  # blurred lower end, as a share of the ranks on its narrower side
-    corner: float  # least distance from a corner, in typical losses
-    temperature: float = 0.0  # blurred upper end, in typical losses; sharp at zero
-
-
-class Problems(NamedTuple):
-    """The problem of each candidate: its ranks in every group, and its ridge.
-
-    All but the ridge have shape (n_candidates, n_groups).
+    No candidate gets worse, up to the precision of the steps. By default all have the same
+    problem. Temperatures apply to the first `n_annealed` candidates.
     """
-
-    m: FloatArray  # ranks in mass
-    k: FloatArray
-    scale: FloatArray  # factor of the losses between the ranks
-    ridge: FloatArray
-
-    def take(self, which: Any) -> Problems:
-        """Return the problems of some of the candidates."""
-        return Problems(*(array[which] for array in self))
+    problems = batch.repeat_problem(len(T)) if problems is None else problems
+    best, values = np.array(T, dtype=np.float64), np.empty(len(T))
+    for chunk in batch.chunks(len(T)):
+        n_hot = min(max(n_annealed - chunk.start, 0), batch.chunk_size)
+        start, part = best[chunk], problems.take(chunk)
+        best[chunk], values[chunk] = _descend_chunk(batch, start, part, stages, n_hot)
+    return best, values
 
 
-class Batch:
-    """The rows of an objective for many candidates at a time.
+def _descend_chunk(
+    batch: Batch, T: FloatArray, problems: Problems, stages: Sequence[Stage], n_hot: int
+) -> tuple[FloatArray, FloatArray]:
+    """Take the steps of one chunk.
 
-    The loss needs one output. Candidates are the rows of a matrix `T`, in the coordinates of
-    `frame`. The frame holds the rows ordered by group, without those of no mass; `columns` are
-    the positions of each group, `y` and `mass` the targets and masses.
+    After a step that has raised the objective, a shorter one is tried instead of a new one.
     """
-
-    def __init__(self, objective: RankedRangeObjective) -> None:
-        groups = objective.groups
-        all_rows = np.arange(objective.n_samples)
-        rows = [all_rows[group.rows] for group in groups]
-        if groups.weight is not None:
-            rows = [index[groups.weight[index] > 0] for index in rows]
-        ends = np.cumsum([0, *map(len, rows)]).tolist()
-        self.index = np.concatenate(rows)
-        weight: FloatArray | None = groups.weight
-        self.mass = None if weight is None else weight[self.index]
-        self.objective = objective
-        y = objective.y[self.index]
-        self.frame = Frame.of(objective.design.take(self.index), y, objective.loss)
-        self.y = y - self.frame.level
-        self.columns = [slice(*pair) for pair in pairwise(ends)]
-        self._ends = np.array([(group.m, group.k, group.scale) for group in groups]).T
-        self._totals = np.array([group.mass for group in groups])
-        self._chunk = max(1, _CHUNK // len(self.y))
-        self._tiled: dict[Any, FloatArray] = {}
-
-    def is_plain(self, problems: Problems) -> bool:
-        """Return whether there are no corners and no cuts at rank k that stages would smooth."""
-        keeps_last = (problems.k >= self._totals * (1 - _ROUNDING)).all()
-        return self.objective.loss.has_curvature and bool(keeps_last)
-
-    def repeat_problem(self, n_candidates: int) -> Problems:
-        """Return the problem of the objective once for each candidate."""
-        m, k, scale = np.repeat(self._ends[:, None, :], n_candidates, axis=1)
-        return Problems(m, k, scale, np.full(n_candidates, 1 / self.objective.C))
-
-    def values(self, T: FloatArray, problems: Problems | None = None) -> FloatArray:
-        """Return the objective of each candidate, by default all for the same problem."""
-        problems = self.repeat_problem(len(T)) if problems is None else problems
-        values = np.empty(len(T))
-        for chunk in self.chunks(len(T)):
-            losses, part = self.losses(T[chunk] @ self.frame.rows.T), problems.take(chunk)
-            values[chunk] = self._value(T[chunk], part, self._rank(losses, part))
-        return values
-
-    def dropped(self, T: FloatArray) -> FloatArray:
-        """Return the mass of each row that ranks above m, for each of a few candidates."""
-        problems = self.repeat_problem(len(T))
-        losses = self.losses(T @ self.frame.rows.T)
-        return np.hstack([ranking.dropped for ranking in self._rank(losses, problems)])
-
-    def descend(
-        self,
-        T: FloatArray,
-        stages: Sequence[Stage],
-        problems: Problems | None = None,
-        *,
-        n_annealed: int = 0,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Take a step for each stage; return the best point of each candidate and its objective.
-
-        No candidate gets worse, up to the precision of the steps. By default all have the same
-        problem. Temperatures apply to the first `n_annealed` candidates.
-        """
-        problems = self.repeat_problem(len(T)) if problems is None else problems
-        best, values = np.array(T, dtype=np.float64), np.empty(len(T))
-        for chunk in self.chunks(len(T)):
-            n_hot = min(max(n_annealed - chunk.start, 0), self._chunk)
-            start, part = best[chunk], problems.take(chunk)
-            best[chunk], values[chunk] = self._run(start, part, stages, n_hot)
-        return best, values
-
-    def losses(self, raw: FloatArray) -> FloatArray:
-        """Return the losses at the raw predictions of a chunk of candidates."""
-        return self.objective.loss.value(self._targets(raw), raw.ravel()).reshape(raw.shape)
-
-    def _targets(self, raw: FloatArray) -> FloatArray:
-        """Return the target of each raw prediction of a chunk."""
-        tiled = self._tiled.get(raw.dtype)
-        if tiled is None or tiled.size < raw.size:
-            tiled = self._tiled[raw.dtype] = np.tile(self.y.astype(raw.dtype), len(raw))
-        return tiled[: raw.size]
-
-    def chunks(self, n_candidates: int) -> list[slice]:
-        """Return slices of candidates that are computed together."""
-        return [slice(i, i + self._chunk) for i in range(0, n_candidates, self._chunk)]
-
-    def _run(
-        self, T: FloatArray, problems: Problems, stages: Sequence[Stage], n_hot: int
-    ) -> tuple[FloatArray, FloatArray]:
-        """Take the steps of `descend` for one chunk.
-
-        After a step that has raised the objective, a shorter one is tried instead of a new one.
-        """
-        rows, loss = self._rows, self.objective.loss
-        best, lowest = T, np.full(len(T), np.inf)
-        base, reached = T, lowest
-        step, length = np.zeros_like(T), np.ones(len(T))
-        n_warm = sum(stage.temperature > 0 for stage in stages) if n_hot else 0
-        is_plain = self.is_plain(problems)
-        for number, stage in enumerate((*stages, None)):
-            raw = T.astype(rows.dtype) @ rows.T
-            rankings = self._rank(self.losses(raw), problems)
-            value = self._value(T, problems, rankings)
-            better = value < lowest
-            best, lowest = np.where(better[:, None], T, best), np.where(better, value, lowest)
-            is_cold = is_plain and number > n_warm  # from here on, stages are the same
-            if stage is None or (is_cold and np.all(np.abs(value - reached) <= _SOLVED * reached)):
-                break
-            moves = value < reached
-            hot = slice(0, n_hot if stage.temperature else 0)
-            moves[hot] = True
-            base, reached = np.where(moves[:, None], T, base), np.where(moves, value, reached)
-            reached[hot] = np.inf  # an annealed candidate may rise
-            unit = np.minimum(value, self.frame.unit)
-            width = np.maximum((stage.corner * unit).astype(raw.dtype), _TINY)
-            if not loss.has_curvature:
-                width = np.repeat(width, raw.shape[1])
-            model = loss.step_model(self._targets(raw), raw.ravel(), width)
-            slope, bend = (part.reshape(raw.shape) for part in model)
-            new = self._newton_step(T, problems, stage, rankings, slope, bend, unit, hot)
-            step = np.where(moves[:, None], new, step)
-            length = np.where(moves, 1.0, _RETREAT * length)
-            T = base + length[:, None] * step
-        return best, lowest
-
-    def _rank(self, losses: FloatArray, problems: Problems) -> list[Ranking]:
-        """Return the rankings of the rows of each group."""
-        return [
-            Ranking(
-                losses[:, columns],
-                None if self.mass is None else self.mass[columns],
-                self._totals[g],
-                problems.m[:, g],
-                problems.k[:, g],
-            )
-            for g, columns in enumerate(self.columns)
-        ]
-
-    def _value(self, T: FloatArray, problems: Problems, rankings: Sequence[Ranking]) -> FloatArray:
-        """Return the objective of each candidate; infinity where it is beyond all numbers."""
-        value = problems.ridge / 2 * (np.square(T) @ self.frame.penalty)
-        for scale, ranking in zip(problems.scale.T, rankings, strict=True):
-            value += scale * np.einsum("sn,sn->s", ranking.kept, ranking.losses)
-        value[np.isnan(value)] = np.inf
-        return value
-
-    def _newton_step(
-        self,
-        T: FloatArray,
-        problems: Problems,
-        stage: Stage,
-        rankings: Sequence[Ranking],
-        slope: FloatArray,
-        bend: FloatArray,
-        unit: FloatArray,
-        hot: slice,
-    ) -> FloatArray:
-        r"""Return a Newton step of each candidate, for the rows it keeps now.
-
-        If the end at rank k is blurred, the weights of the rows near it change with their losses.
-        This adds the scatter of their gradients, divided by the width, to the Hessian.
-        """
-        rows = self._rows
-        pull, curve = np.empty_like(slope), np.empty_like(slope)
-        scatter: list[FloatArray] = []
-        for scale, ranking, at in zip(problems.scale.T, rankings, self.columns, strict=True):
-            scale = scale.astype(rows.dtype)[:, None]
-            own = slope[:, at]
-            if ranking.keeps_last and not hot.stop:
-                weight = scale * ranking.kept
-                pull[:, at], curve[:, at] = weight * own, weight * bend[:, at]
-                continue
-            blur = ranking.blur(
-                stage.band, _SMALLEST_BLUR * unit, hot, stage.temperature * self.frame.unit
-            )
-            weight = scale * blur.weight
-            pull[:, at], curve[:, at] = weight * own, weight * bend[:, at]
-            if ranking.keeps_last:
-                continue
-            drift = blur.edge * own
-            stiff = scale / blur.width
-            curve[:, at] += stiff * drift * own
-            moving = np.maximum(blur.edge.sum(axis=1, keepdims=True), 1)
-            scatter.append(np.sqrt(stiff / moving) * (drift @ rows[at]))
-        ridge = problems.ridge[:, None] * self.frame.penalty
-        hessian = self._hessian(curve)
-        for part in scatter:
-            hessian -= part[:, :, None] * part[:, None, :]
-        diagonal = np.einsum("sii->si", hessian)
-        diagonal += ridge
-        diagonal += _DAMPING * (diagonal + diagonal.mean(axis=1, keepdims=True)) + 1e-12
-        gradient = pull @ rows + ridge * T
-        step = np.linalg.solve(hessian, -gradient[:, :, None])[:, :, 0]
-        return np.where(np.isfinite(step), step, 0.0)
-
-    def _hessian(self, curve: FloatArray) -> FloatArray:
-        """Return the sums of the squares of the rows, times their curvature, of each candidate."""
-        which, table, square = self._squares
-        return (curve[:, which] @ table)[:, square].astype(np.float64)
-
-    @cached_property
-    def _squares(self) -> tuple[Any, FloatArray, IntArray]:
-        """The rows of Hessians, the products of their columns, and how these make a matrix."""
-        n, D = self._rows.shape
-        size = max(_HESSIAN_ROWS, _HESSIAN_ROWS_PER_PARAMETER * D)
-        which: Any = slice(None)
-        if n > 1.5 * size:
-            which = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
-        A = self._rows[which]
-        left, right = np.triu_indices(D)
-        square = np.zeros((D, D), dtype=np.intp)
-        square[left, right] = square[right, left] = np.arange(len(left))
-        factor = A.dtype.type(n / len(A))
-        return which, (factor * A[:, left]) * A[:, right], square
-
-    @cached_property
-    def _rows(self) -> FloatArray:
-        """The rows in the precision of the steps."""
-        largest = max(np.abs(self.y).max() / self.frame.reach, np.abs(self.frame.rows).max())
-        return self.frame.rows.astype(np.float32 if largest < _SINGLE_REACH else np.float64)
+    best, lowest = T, np.full(len(T), np.inf)
+    base, reached = T, lowest
+    step, length = np.zeros_like(T), np.ones(len(T))
+    n_warm = sum(stage.temperature > 0 for stage in stages) if n_hot else 0
+    is_plain = batch.is_plain(problems)
+    for number, stage in enumerate((*stages, None)):
+        at = batch.evaluate(T, problems)
+        value = at.value
+        better = value < lowest
+        best, lowest = np.where(better[:, None], T, best), np.where(better, value, lowest)
+        is_cold = is_plain and number > n_warm  # from here on, stages are the same
+        if stage is None or (is_cold and np.all(np.abs(value - reached) <= _SOLVED * reached)):
+            break
+        hot = n_hot if stage.temperature else 0
+        moves = value < reached
+        moves[:hot] = True
+        base, reached = np.where(moves[:, None], T, base), np.where(moves, value, reached)
+        reached[:hot] = np.inf  # an annealed candidate may rise
+        new = batch.newton_step(T, problems, at, stage, hot)
+        step = np.where(moves[:, None], new, step)
+        length = np.where(moves, 1.0, _RETREAT * length)
+        T = base + length[:, None] * step
+    return best, lowest
 
 
 # -- Starting points -------------------------------------------------------------------------------
@@ -449,7 +241,7 @@ def average_fit(batch: Batch) -> FloatArray:
     share = problem.scale * (problem.k - problem.m)
     average = problem._replace(m=np.zeros_like(mass), k=mass, scale=share / mass)
     zero = np.zeros((1, batch.frame.rows.shape[1]))
-    return batch.descend(zero, _AVERAGE, average)[0]
+    return descend_together(batch, zero, _AVERAGE, average)[0]
 
 
 def draw_candidates(batch: Batch, size: int, rng: np.random.Generator) -> FloatArray:
@@ -490,7 +282,7 @@ def _newton_starts(
     batch = first = Batch(sample)
     if sample.is_convex:
         stages = _second_stages(batch) + _LAST
-        return list(batch.frame.original(batch.descend(average_fit(batch), stages)[0]))
+        return list(batch.frame.original(descend_together(batch, average_fit(batch), stages)[0]))
     size = max(_FIRST_ROWS, _FIRST_ROWS_PER_PARAMETER * sample.n_parameters)
     if len(batch.y) > 1.5 * size:
         first = Batch(subsample(sample, size, rng))
@@ -500,7 +292,7 @@ def _newton_starts(
     if first is not batch:
         T = T[_distinct(first, T, values)[: 2 * _PARENTS]]
         T = batch.frame.standardised(first.frame.original(T))
-        T, values = batch.descend(T, _CHILD)
+        T, values = descend_together(batch, T, _CHILD)
     n_children = max(_MIN_CHILDREN, min(_CHILDREN, _CHILD_RAW // len(batch.y)))
     same = _SAME_LOWEST[sample.loss.has_curvature]
     for _ in range(rounds):
@@ -509,12 +301,14 @@ def _newton_starts(
             break  # many ways have led to the lowest value
         best = _distinct(batch, T, values)[:_PARENTS]
         T, values = T[best], values[best]
-        others = [batch.descend(_breed(T, n_children, rng), _CHILD)]
+        others = [descend_together(batch, _breed(T, n_children, rng), _CHILD)]
         if first is batch:
             others.append(_descend_randomly(batch, T[:0], n_starts, rng))
         for candidates, reached in others:
             T, values = np.vstack([T, candidates]), np.append(values, reached)
-    T, values = batch.descend(T[_finalists(batch, T, values)[: max(keep, _FINALISTS)]], _LAST)
+    T, values = descend_together(
+        batch, T[_finalists(batch, T, values)[: max(keep, _FINALISTS)]], _LAST
+    )
     return list(batch.frame.original(T[_finalists(batch, T, values)[:keep]]))
 
 
@@ -522,10 +316,10 @@ def _descend_randomly(
     batch: Batch, hot: FloatArray, n_starts: int, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
     """Return the best of random candidates after some steps, with candidates to anneal first."""
-    T, values = batch.descend(draw_candidates(batch, n_starts, rng), _FIRST)
+    T, values = descend_together(batch, draw_candidates(batch, n_starts, rng), _FIRST)
     best = np.argsort(values, kind="stable")[:_SURVIVORS]
     stages = _second_stages(batch)
-    return batch.descend(np.vstack([hot, T[best]]), stages, n_annealed=len(hot))
+    return descend_together(batch, np.vstack([hot, T[best]]), stages, n_annealed=len(hot))
 
 
 def _second_stages(batch: Batch) -> tuple[Stage, ...]:

@@ -11,9 +11,9 @@ import numpy as np
 
 from sorr._checks import as_count, as_generator
 from sorr._typing import BoolArray, FloatArray, IntArray
-from sorr.objectives import RankedRangeObjective, subsample
+from sorr.objectives import Batch, Problems, RankedRangeObjective, Stage, subsample
 from sorr.ranked import RankedRange
-from sorr.solvers.candidates import Batch, Problems, Stage, average_fit, draw_candidates, is_small
+from sorr.solvers.candidates import average_fit, descend_together, draw_candidates, is_small
 from sorr.solvers.solution import Progress, Step, clip_targets
 
 Problem: TypeAlias = tuple[int | float, int | float | None, float]
@@ -243,12 +243,12 @@ class _Search:
     def new_candidates(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Return random candidates after some steps, each in a random cell."""
         T, cells = draw_candidates(self.batch, size, rng), rng.integers(len(self.best), size=size)
-        return self.batch.descend(T, _FIRST, self.problems.take(cells))[0]
+        return descend_together(self.batch, T, _FIRST, self.problems.take(cells))[0]
 
     def descend(self, cells: IntArray, T: FloatArray, stages: Sequence[Stage]) -> None:
         """Take steps from one candidate for each of the cells, and store what is better."""
         problems = self.problems.take(cells)
-        T = self.batch.descend(T, stages, problems)[0]
+        T = descend_together(self.batch, T, stages, problems)[0]
         values = self.batch.values(T, problems)
         order = np.argsort(-values, kind="stable")  # the lowest of each cell comes last
         lowest, origin = np.full(len(self.best), np.inf), np.zeros(len(self.best), dtype=np.intp)
