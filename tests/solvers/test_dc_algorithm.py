@@ -9,9 +9,9 @@ from scipy import sparse
 from scipy.optimize import linprog
 from sklearn.linear_model import LogisticRegression
 
-from sorr.objectives import Groups, RankedRangeObjective
+from sorr.objectives import Groups, RankedRangeObjective, SampledRows
 from sorr.solvers import KSchedule, Status, dca
-from sorr.solvers.dc_algorithm import _Record, _SampledRows, _step_sizes
+from sorr.solvers.dc_algorithm import _Record, _step_sizes
 from tests.slow import slow
 from tests.solvers.problems import conic_minimum_of_classes, with_sentinels
 
@@ -164,7 +164,7 @@ def test_the_mean_of_the_step_over_the_rows_is_the_slope_of_the_outer_problem(lo
     objective = problem(loss, **options)
     random = np.random.default_rng(5)
     theta, theta_hat = random.standard_normal((2, *objective.shape))
-    sampled = _SampledRows(objective)
+    sampled = SampledRows(objective)
     # In between two losses, so that the function has a slope; far enough to rank some above.
     level = sampled.thresholds(objective.raw_prediction(theta)) + 1e-3
     mean, mean_level = np.zeros(objective.shape), np.zeros(len(level))
@@ -190,7 +190,7 @@ def test_rows_are_drawn_in_proportion_to_their_mass():
     weight = np.array([0.0, 1.0, 3.0, 0.0, 6.0, 0.0])
     X = np.arange(6.0)[:, None]
     objective = RankedRangeObjective(X, np.ones(6), "hinge", sample_weight=weight)
-    draws = _SampledRows(objective).batches(5000, 2, np.random.default_rng(6))
+    draws = SampledRows(objective).batches(5000, 2, np.random.default_rng(6))
     rows = np.concatenate([batch.X[:, 0] for batch in draws]).astype(int)
     share = np.bincount(rows, minlength=6) / 10_000
     assert_array_equal(share[[0, 3, 5]], 0)
@@ -201,7 +201,7 @@ def test_rows_are_drawn_in_proportion_to_their_mass():
 def test_thresholds_minimise_the_outer_problem(options):
     objective = problem(**options)
     theta = np.random.default_rng(7).standard_normal(objective.shape)
-    level = _SampledRows(objective).thresholds(objective.raw_prediction(theta))
+    level = SampledRows(objective).thresholds(objective.raw_prediction(theta))
     best = outer_problem(objective, theta, level, 0 * theta)
     assert_allclose(best, objective.convex_parts()[0].value(theta), rtol=1e-12)
 
@@ -385,7 +385,7 @@ def test_wide_sparse_rows_are_not_made_dense():
     random = np.random.default_rng(10)
     X = sparse.random(50, 300_000, density=1e-5, format="csr", random_state=10)
     objective = RankedRangeObjective(X, random.choice([-1.0, 1.0], 50), m=5, C=10.0)
-    (first, *_) = _SampledRows(objective).batches(2, 4, random)
+    (first, *_) = SampledRows(objective).batches(2, 4, random)
     assert sparse.issparse(first.X)
     solution = dca(objective, batch_size=4, inner_steps=5, outer_steps=1, random_state=0)
     assert solution.theta.shape == (300_001,)

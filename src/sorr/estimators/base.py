@@ -318,6 +318,8 @@ def print_steps(name: str, verbose: int) -> Progress | None:
 
     It prints at most one line every two seconds, or every line if `verbose` is above 1.
     """
+    if not verbose:
+        return None
     print_line = line_printer(name, verbose)
 
     def print_step(step: Step) -> None:
@@ -326,7 +328,7 @@ def print_steps(name: str, verbose: int) -> Progress | None:
             f"after {step.passes:.0f} passes over the data"
         )
 
-    return print_step if verbose else None
+    return print_step
 
 
 # -- Losses for the targets at hand ----------------------------------------------------------------

@@ -12,7 +12,7 @@ from sorr.objectives.groups import Group, Groups, KSchedule
 from sorr.objectives.kernels import ConstantWeights
 from sorr.objectives.objective import Point, RankedRangeObjective, Ray
 from sorr.objectives.partitions import Objective, PartitionedObjective, PartRay, arrange
-from sorr.objectives.sampling import subsample
+from sorr.objectives.sampling import SampledRows, subsample
 from sorr.objectives.soft import annealed, blurred
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "Problems",
     "RankedRangeObjective",
     "Ray",
+    "SampledRows",
     "Stage",
     "annealed",
     "arrange",

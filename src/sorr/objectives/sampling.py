@@ -1,23 +1,26 @@
-"""Few rows that stand for all: a sample, the same for any partitions; copies merged into one."""
+"""Few rows that stand for all: a sample, the same for any partitions; merged copies; batches."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import numpy as np
+import numpy.typing as npt
 
-from sorr._typing import IntArray
+from sorr._typing import FloatArray, IntArray
 from sorr.objectives.design import Design
 from sorr.objectives.groups import Group, Groups
 from sorr.objectives.kernels import Gathered, Stratum, distinct_rows, join
+from sorr.ranked import Mass, kth_largest
 
 if TYPE_CHECKING:
     from sorr.objectives.objective import RankedRangeObjective
     from sorr.objectives.partitions import PartitionedObjective
 
 _PRECAUTION = 3.0  # standard deviations of the number of outliers in a sample
+_BLOCK = 1 << 18  # entries of X that are gathered at a time: they stay in the cache
 _COMPARED_ROWS = 5000  # rows that are looked at to find out whether there are copies
 _MIN_CLASS_ROWS = 10  # rows of each class in a sample, if the class has as many
 
@@ -157,3 +160,111 @@ def constant_rows(
         groups=Groups(own, len(keys), np.array([strata[key].mass for key in keys])),
         shape=(int(objective.design.intercept), *objective.shape[1:]),
     )
+
+
+# -- Batches of rows -------------------------------------------------------------------------------
+
+
+class RowBatch(NamedTuple):
+    """Some rows, and how much each adds to the slope of the convex problem.
+
+    A row with a loss above the threshold of its group adds `full` times the slope of its loss in
+    theta, and ``due - full`` in the threshold. Any other row adds nothing and `due`. On average
+    over draws, `full` is the mass of the row times the scale of its group, and `due` is the same
+    times k over the mass of the group.
+    """
+
+    X: Any
+    y: npt.NDArray[Any]
+    group: IntArray
+    full: FloatArray
+    due: FloatArray
+
+
+class SampledRows:
+    """The convex problem of one outer step, estimated on batches of rows.
+
+    Rows are drawn with replacement, with probabilities proportional to their mass. So each row of
+    a batch stands for the same part of the total. A batch as large as the data is all rows,
+    without a draw.
+    """
+
+    def __init__(self, objective: RankedRangeObjective) -> None:
+        groups = objective.groups
+        self.objective = objective
+        self.group = np.zeros(groups.n_samples, dtype=np.intp)
+        self.mass = np.zeros(groups.n_samples)  # zero for rows in no group
+        for number, group in enumerate(groups):
+            self.group[group.rows] = number
+            self.mass[group.rows] = groups.masses[group.rows]
+        self.total = float(self.mass.sum())
+        self._cumulative_mass = np.cumsum(self.mass)
+        self._scale = np.array([group.scale for group in groups])
+        self._quota = np.array([group.k / group.mass for group in groups])
+        self._ridge = objective.ridge_diagonal.reshape(objective.shape)
+
+    def thresholds(self, raw: FloatArray) -> FloatArray:
+        """Return the best thresholds at raw predictions: the losses ranked k."""
+        losses, levels = self.objective.losses(raw), []
+        for group in self.objective.groups:
+            k = None if group.k >= group.mass else Mass(group.k)
+            levels.append(kth_largest(losses[group.rows], k, sample_weight=self.mass[group.rows]))
+        return np.array(levels, dtype=np.float64)
+
+    def batches(
+        self, n_steps: int, batch_size: int, rng: np.random.Generator
+    ) -> Iterator[RowBatch]:
+        """Yield a batch for each step."""
+        design, n = self.objective.design, len(self.mass)
+        if batch_size >= n:
+            X = design.X if design.is_sparse else design.X.astype(np.float64, copy=False)
+            all_rows = self._batch(X, self.objective.y, self.group, self.mass)
+            for _ in range(n_steps):
+                design.count(2 * n)
+                yield all_rows
+            return
+        at_once = max(1, _BLOCK // (batch_size * max(1, design.n_features)))
+        for done in range(0, n_steps, at_once):
+            size = batch_size * min(at_once, n_steps - done)
+            drawn = rng.random(size) * self._cumulative_mass[-1]
+            rows = np.searchsorted(self._cumulative_mass, drawn, side="right")
+            design.count(2 * size)
+            X = design.X[rows]
+            if design.is_sparse and size * design.n_features <= _BLOCK:
+                X = X.toarray()  # steps are dense anyway, and slicing is slow
+            elif not design.is_sparse:
+                X = X.astype(np.float64, copy=False)
+            each = np.full(size, self.total / batch_size)
+            block = self._batch(X, self.objective.y[rows], self.group[rows], each)
+            y, group, full, due = block[1:]
+            for start in range(0, size, batch_size):
+                part = slice(start, start + batch_size)
+                yield RowBatch(X[part], y[part], group[part], full[part], due[part])
+
+    def _batch(self, X: Any, y: npt.NDArray[Any], group: IntArray, mass: FloatArray) -> RowBatch:
+        full = mass * self._scale[group]
+        return RowBatch(X, y, group, full, full * self._quota[group])
+
+    def gradient(
+        self, batch: RowBatch, theta: FloatArray, level: FloatArray, theta_hat: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return an estimate of the subgradient in theta and in the thresholds from a batch.
+
+        Its mean over all draws is a subgradient of the convex problem.
+        """
+        d = self.objective.design.n_features
+        raw = batch.X @ theta[:d]
+        if self.objective.design.intercept:
+            raw += theta[d]
+        losses, slopes = self.objective.loss.value_and_gradient(batch.y, raw)
+        count = batch.full * (losses > level[batch.group])
+        slopes = slopes * (count if slopes.ndim == 1 else count[:, None])
+        gradient = self._ridge * theta
+        gradient -= theta_hat
+        gradient[:d] += batch.X.T @ slopes
+        if self.objective.design.intercept:
+            gradient[d] += np.add.reduce(slopes)
+        surplus = batch.due - count
+        if len(level) == 1:
+            return gradient, np.add.reduce(surplus, keepdims=True)
+        return gradient, np.asarray(np.bincount(batch.group, surplus, len(level)), dtype=np.float64)

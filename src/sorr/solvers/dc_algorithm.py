@@ -1,7 +1,6 @@
 """The paper's Algorithm 1: a difference of convex functions, the second one linearised.
 
-The chapter has the algorithm and its two kinds of outer steps, the record of a search, and batches
-of rows.
+The chapter has the algorithm, its two kinds of outer steps, and the record of a search.
 """
 
 from __future__ import annotations
@@ -10,15 +9,14 @@ import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from numbers import Real
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from sorr._checks import as_count, as_generator, check_choice
-from sorr._typing import FloatArray, IntArray
-from sorr.objectives import Design, KSchedule, RankedRangeObjective
-from sorr.ranked import Mass, kth_largest
+from sorr._typing import FloatArray
+from sorr.objectives import Design, KSchedule, RankedRangeObjective, SampledRows
 from sorr.solvers.candidates import average_start
 from sorr.solvers.descent import minimise_nonsmooth
 from sorr.solvers.solution import (
@@ -32,7 +30,6 @@ from sorr.solvers.solution import (
 )
 
 _START_STEPS = 25  # steps of the short fit that gives a start
-_BLOCK = 1 << 18  # entries of X that are gathered at a time: they stay in the cache
 
 Inner: TypeAlias = Literal["stochastic", "deterministic"]
 StepSize: TypeAlias = "float | Callable[[int], float]"
@@ -245,7 +242,7 @@ def _stochastic_step(
 ) -> None:
     """Take an outer step with inner steps on batches: Eq. (SGD) of the paper for one row each."""
     convex, tangent = record.objective.convex_parts()
-    sampled = _SampledRows(convex)
+    sampled = SampledRows(convex)
     theta_hat = tangent.subgradient_at(record.raw, record.theta, record.tangent_shares(rng))
     theta, level = record.theta, sampled.thresholds(record.raw)
     for number, batch in enumerate(sampled.batches(n_steps, batch_size, rng)):
@@ -338,112 +335,7 @@ class _Record:
         return objective.convex_parts()[1].groups.shares(rank)
 
 
-# -- Batches of rows -------------------------------------------------------------------------------
-
-
-class _RowBatch(NamedTuple):
-    """Some rows, and how much each adds to the slope of the convex problem.
-
-    A row with a loss above the threshold of its group adds `full` times the slope of its loss in
-    theta, and ``due - full`` in the threshold. Any other row adds nothing and `due`. On average
-    over draws, `full` is the mass of the row times the scale of its group, and `due` is the same
-    times k over the mass of the group.
-    """
-
-    X: Any
-    y: npt.NDArray[Any]
-    group: IntArray
-    full: FloatArray
-    due: FloatArray
-
-
-class _SampledRows:
-    """The convex problem of one outer step, estimated on batches of rows.
-
-    Rows are drawn with replacement, with probabilities proportional to their mass. So each row of
-    a batch stands for the same part of the total. A batch as large as the data is all rows,
-    without a draw.
-    """
-
-    def __init__(self, objective: RankedRangeObjective) -> None:
-        groups = objective.groups
-        self.objective = objective
-        self.group = np.zeros(groups.n_samples, dtype=np.intp)
-        self.mass = np.zeros(groups.n_samples)  # zero for rows in no group
-        for number, group in enumerate(groups):
-            self.group[group.rows] = number
-            self.mass[group.rows] = groups.masses[group.rows]
-        self.total = float(self.mass.sum())
-        self._cumulative_mass = np.cumsum(self.mass)
-        self._scale = np.array([group.scale for group in groups])
-        self._quota = np.array([group.k / group.mass for group in groups])
-        self._ridge = objective.ridge_diagonal.reshape(objective.shape)
-
-    def thresholds(self, raw: FloatArray) -> FloatArray:
-        """Return the best thresholds at raw predictions: the losses ranked k."""
-        losses, levels = self.objective.losses(raw), []
-        for group in self.objective.groups:
-            k = None if group.k >= group.mass else Mass(group.k)
-            levels.append(kth_largest(losses[group.rows], k, sample_weight=self.mass[group.rows]))
-        return np.array(levels, dtype=np.float64)
-
-    def batches(
-        self, n_steps: int, batch_size: int, rng: np.random.Generator
-    ) -> Iterator[_RowBatch]:
-        """Yield a batch for each step."""
-        design, n = self.objective.design, len(self.mass)
-        if batch_size >= n:
-            X = design.X if design.is_sparse else design.X.astype(np.float64, copy=False)
-            all_rows = self._batch(X, self.objective.y, self.group, self.mass)
-            for _ in range(n_steps):
-                design.count(2 * n)
-                yield all_rows
-            return
-        at_once = max(1, _BLOCK // (batch_size * max(1, design.n_features)))
-        for done in range(0, n_steps, at_once):
-            size = batch_size * min(at_once, n_steps - done)
-            drawn = rng.random(size) * self._cumulative_mass[-1]
-            rows = np.searchsorted(self._cumulative_mass, drawn, side="right")
-            design.count(2 * size)
-            X = design.X[rows]
-            if design.is_sparse and size * design.n_features <= _BLOCK:
-                X = X.toarray()  # steps are dense anyway, and slicing is slow
-            elif not design.is_sparse:
-                X = X.astype(np.float64, copy=False)
-            each = np.full(size, self.total / batch_size)
-            block = self._batch(X, self.objective.y[rows], self.group[rows], each)
-            y, group, full, due = block[1:]
-            for start in range(0, size, batch_size):
-                part = slice(start, start + batch_size)
-                yield _RowBatch(X[part], y[part], group[part], full[part], due[part])
-
-    def _batch(self, X: Any, y: npt.NDArray[Any], group: IntArray, mass: FloatArray) -> _RowBatch:
-        full = mass * self._scale[group]
-        return _RowBatch(X, y, group, full, full * self._quota[group])
-
-    def gradient(
-        self, batch: _RowBatch, theta: FloatArray, level: FloatArray, theta_hat: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return an estimate of the subgradient in theta and in the thresholds from a batch.
-
-        Its mean over all draws is a subgradient of the convex problem.
-        """
-        d = self.objective.design.n_features
-        raw = batch.X @ theta[:d]
-        if self.objective.design.intercept:
-            raw += theta[d]
-        losses, slopes = self.objective.loss.value_and_gradient(batch.y, raw)
-        count = batch.full * (losses > level[batch.group])
-        slopes = slopes * (count if slopes.ndim == 1 else count[:, None])
-        gradient = self._ridge * theta
-        gradient -= theta_hat
-        gradient[:d] += batch.X.T @ slopes
-        if self.objective.design.intercept:
-            gradient[d] += np.add.reduce(slopes)
-        surplus = batch.due - count
-        if len(level) == 1:
-            return gradient, np.add.reduce(surplus, keepdims=True)
-        return gradient, np.asarray(np.bincount(batch.group, surplus, len(level)), dtype=np.float64)
+# -- The length of steps -------------------------------------------------------------------------
 
 
 def _step_sizes(
