@@ -13,6 +13,7 @@ from sorr.ranked import (
     kth_largest,
     ranked_range_weights,
     sum_ranked_range,
+    sums_below,
     thresholds,
     top_sum,
 )
@@ -522,3 +523,16 @@ def test_blurred_weights_have_the_mass_of_the_range(k, weighted):
 def test_where_all_losses_tie_all_rows_count():
     blur = rank_all(np.ones((2, 60)), 6, 30).blur(0.5, np.full(2, 1e-3), slice(0, 0), 0.0)
     assert_allclose(blur.weight, 24 / 60)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_sums_below_ranks_are_those_of_each_row(weighted):
+    rng = np.random.default_rng(0)
+    losses = rng.exponential(size=(3, 12))
+    mass = rng.integers(1, 3, 12).astype(float) if weighted else None
+    ends = np.array([0.0, 1.0, 5.0, 12.0])
+    table = sums_below(losses, mass, ends)
+    for row, sums in zip(losses, table, strict=True):
+        copies = row if mass is None else np.repeat(row, mass.astype(int))
+        expected = [sum_ranked_range(copies, int(end)) if end < len(copies) else 0 for end in ends]
+        np.testing.assert_allclose(sums, expected, rtol=1e-12)

@@ -5,7 +5,7 @@ from scipy import sparse
 from sorr.datasets import load_titanic
 from sorr.objectives import Batch, Problems, RankedRangeObjective, Stage
 from sorr.solvers import find_starts, trim
-from sorr.solvers.candidates import descend_together, distinct, draw_candidates
+from sorr.solvers.candidates import descend_together, distinct
 from tests.slow import slow
 from tests.solvers.problems import (
     KINDS,
@@ -286,7 +286,7 @@ def test_progress_tells_every_start():
 def test_fits_to_a_few_rows_predict_their_classes():
     X, y = classes(100, 6)
     batch = Batch(RankedRangeObjective(X, y, m=10))
-    T = draw_candidates(batch, 40, np.random.default_rng(0))
+    T = batch.draw(40, np.random.default_rng(0))
     right = np.count_nonzero(y[batch.index] * (T @ batch.frame.rows.T) > 0.9, axis=1)
     assert (right[:20] >= 4).all()
 

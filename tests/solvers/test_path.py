@@ -2,9 +2,7 @@ import numpy as np
 import pytest
 
 from sorr.objectives import RankedRangeObjective
-from sorr.ranked import sum_ranked_range
 from sorr.solvers import find_starts, grid, solve_path, trim
-from sorr.solvers.path import _sums_below
 from tests.slow import slow
 from tests.solvers.problems import classes, line, with_sentinels
 
@@ -149,19 +147,6 @@ def test_many_parameters_are_refused():
     X, y = classes(100, 70)
     with pytest.raises(ValueError, match="at most 64 parameters"):
         solve_path(RankedRangeObjective(X, y), [(5, 50, 1.0)])
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_sums_below_ranks_are_those_of_each_row(weighted):
-    rng = np.random.default_rng(0)
-    losses = rng.exponential(size=(3, 12))
-    mass = rng.integers(1, 3, 12).astype(float) if weighted else None
-    ends = np.array([0.0, 1.0, 5.0, 12.0])
-    table = _sums_below(losses, mass, ends)
-    for row, sums in zip(losses, table, strict=True):
-        copies = row if mass is None else np.repeat(row, mass.astype(int))
-        expected = [sum_ranked_range(copies, int(end)) if end < len(copies) else 0 for end in ends]
-        np.testing.assert_allclose(sums, expected, rtol=1e-12)
 
 
 def test_an_absurd_target_spoils_no_cell_in_which_it_is_dropped():

@@ -16,7 +16,7 @@ import numpy as np
 from sorr._typing import FloatArray, IntArray
 from sorr.objectives.design import Frame
 from sorr.objectives.objective import RankedRangeObjective
-from sorr.ranked import Ranking
+from sorr.ranked import Ranking, sums_below
 
 _CHUNK = 120_000  # raw predictions that are held at a time: they stay in the cache
 _DAMPING = 1e-6  # of Newton steps, relative to the diagonal of the Hessian
@@ -112,6 +112,47 @@ class Batch:
         problems = self.repeat_problem(len(T))
         losses = self.losses(T @ self.frame.rows.T)
         return np.hstack([ranking.dropped for ranking in self._rank(losses, problems)])
+
+    def table(self, T: FloatArray, problems: Problems) -> FloatArray:
+        """Return the objective of each candidate in each of some problems, up to rounding."""
+        table = np.multiply.outer(np.square(T) @ self.frame.penalty, problems.ridge / 2)
+        for g, columns in enumerate(self.columns):
+            both = np.concatenate([problems.m[:, g], problems.k[:, g]])
+            ends, place = np.unique(both, return_inverse=True)
+            low, high = place[: len(place) // 2], place[len(place) // 2 :]
+            mass = None if self.mass is None else self.mass[columns]
+            for chunk in self.chunks(len(T)):
+                losses = self.losses(T[chunk] @ self.frame.rows.T)[:, columns]
+                sums = sums_below(losses, mass, ends)
+                table[chunk] += problems.scale[:, g] * (sums[:, low] - sums[:, high])
+        return np.where(np.isnan(table), np.inf, table)
+
+    def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
+        """Return random candidates: half are directions, half are fits to a few rows."""
+        D = self.frame.rows.shape[1]
+        T = rng.standard_normal((size, D))
+        T *= self.frame.reach / np.linalg.norm(T, axis=1, keepdims=True)
+        classes = self.objective.class_of_row
+        if classes is None:
+            pools, numbers = [np.arange(len(self.y))], [D + 1]
+        else:
+            own = classes[self.index]
+            pools, numbers = [np.flatnonzero(own == label) for label in np.unique(own)], [2, 3]
+        for i, number in enumerate(numbers):
+            which = np.arange(i, size // 2, len(numbers))
+            picked = np.hstack([rng.choice(pool, (len(which), number)) for pool in pools])
+            T[which] = self._fit_exactly(picked)
+        return T
+
+    def _fit_exactly(self, picked: IntArray) -> FloatArray:
+        """Return the smallest candidates that predict the targets of some rows, one set each.
+
+        A target of -1 or +1 is predicted as a number.
+        """
+        A = self.frame.rows[picked]
+        gram = A @ A.transpose(0, 2, 1) + 1e-3 * np.eye(A.shape[1])
+        part = np.linalg.solve(gram, self.y[picked][:, :, None])
+        return (A.transpose(0, 2, 1) @ part)[:, :, 0]
 
     def evaluate(self, T: FloatArray, problems: Problems) -> Evaluated:
         """Return what a step of a chunk of candidates needs, in its precision."""

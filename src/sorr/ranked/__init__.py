@@ -13,6 +13,7 @@ from sorr.ranked.reduce import (
     ranked_range_weights,
     share_ties,
     sum_ranked_range,
+    sums_below,
     thresholds,
     top_sum,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "ranked_range_weights",
     "share_ties",
     "sum_ranked_range",
+    "sums_below",
     "thresholds",
     "top_sum",
     "truncate",

@@ -491,6 +491,24 @@ class Ranking:
         return np.asarray(part)
 
 
+def sums_below(values: FloatArray, mass: FloatArray | None, ends: FloatArray) -> FloatArray:
+    """Return the sums of the values of each row below some ranks.
+
+    Sums start at the smallest value, so that a huge one costs digits only where it is kept.
+    """
+    if mass is None and not np.any(ends % 1):
+        sums = np.cumsum(np.sort(values, axis=1), axis=1)
+        sums = np.pad(sums, ((0, 0), (1, 0)))
+        return sums[:, values.shape[1] - ends.astype(np.intp)]
+    order = np.argsort(values, axis=1)
+    values = np.take_along_axis(values, order, axis=1)
+    masses = np.ones(values.shape) if mass is None else mass[order]
+    total = masses.sum(axis=1, keepdims=True)
+    before = np.cumsum(masses, axis=1) - masses
+    parts = [(np.clip(total - end - before, 0, masses) * values).sum(axis=1) for end in ends]
+    return np.stack(parts, axis=1)
+
+
 # -- Arguments: rows of values, ranks, weights -----------------------------------------------------
 
 

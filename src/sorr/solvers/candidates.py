@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sorr._checks import as_count, as_generator
-from sorr._typing import FloatArray, IntArray
+from sorr._typing import FloatArray
 from sorr.objectives import Batch, Point, Problems, RankedRangeObjective, Stage, subsample
 from sorr.solvers.descent import anneal, descend
 from sorr.solvers.solution import Progress, Step, clip_targets
@@ -244,37 +244,6 @@ def average_fit(batch: Batch) -> FloatArray:
     return descend_together(batch, zero, _AVERAGE, average)[0]
 
 
-def draw_candidates(batch: Batch, size: int, rng: np.random.Generator) -> FloatArray:
-    """Return random candidates: half are directions, half are fits to a few rows."""
-    frame = batch.frame
-    D = frame.rows.shape[1]
-    T = rng.standard_normal((size, D))
-    T *= frame.reach / np.linalg.norm(T, axis=1, keepdims=True)
-    classes = batch.objective.class_of_row
-    if classes is None:
-        pools, numbers = [np.arange(len(batch.y))], [D + 1]
-    else:
-        classes = classes[batch.index]
-        pools, numbers = [np.flatnonzero(classes == label) for label in np.unique(classes)], [2, 3]
-    for i, number in enumerate(numbers):
-        which = np.arange(i, size // 2, len(numbers))
-        picked = np.hstack([rng.choice(pool, (len(which), number)) for pool in pools])
-        T[which] = _exact_fits(batch, picked)
-    return T
-
-
-def _exact_fits(batch: Batch, picked: IntArray) -> FloatArray:
-    """Return the smallest candidates that predict the targets of some rows, one set each.
-
-    A target of -1 or +1 is predicted as a number.
-    """
-    A = batch.frame.rows[picked]
-    gram = A @ A.transpose(0, 2, 1) + 1e-3 * np.eye(A.shape[1])
-    target = batch.y[picked]
-    part = np.linalg.solve(gram, target[:, :, None])
-    return (A.transpose(0, 2, 1) @ part)[:, :, 0]
-
-
 def _newton_starts(
     sample: RankedRangeObjective, n_starts: int, rounds: int, keep: int, rng: np.random.Generator
 ) -> list[FloatArray]:
@@ -287,7 +256,7 @@ def _newton_starts(
     if len(batch.y) > 1.5 * size:
         first = Batch(subsample(sample, size, rng))
     average = average_fit(first)
-    hot = np.vstack([average, np.zeros_like(average), draw_candidates(first, 2, rng)])
+    hot = np.vstack([average, np.zeros_like(average), first.draw(2, rng)])
     T, values = _descend_randomly(first, hot, n_starts, rng)
     if first is not batch:
         T = T[_distinct(first, T, values)[: 2 * _PARENTS]]
@@ -316,7 +285,7 @@ def _descend_randomly(
     batch: Batch, hot: FloatArray, n_starts: int, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
     """Return the best of random candidates after some steps, with candidates to anneal first."""
-    T, values = descend_together(batch, draw_candidates(batch, n_starts, rng), _FIRST)
+    T, values = descend_together(batch, batch.draw(n_starts, rng), _FIRST)
     best = np.argsort(values, kind="stable")[:_SURVIVORS]
     stages = _second_stages(batch)
     return descend_together(batch, np.vstack([hot, T[best]]), stages, n_annealed=len(hot))

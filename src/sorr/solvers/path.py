@@ -13,7 +13,7 @@ from sorr._checks import as_count, as_generator
 from sorr._typing import BoolArray, FloatArray, IntArray
 from sorr.objectives import Batch, Problems, RankedRangeObjective, Stage, subsample
 from sorr.ranked import RankedRange
-from sorr.solvers.candidates import average_fit, descend_together, draw_candidates, is_small
+from sorr.solvers.candidates import average_fit, descend_together, is_small
 from sorr.solvers.solution import Progress, Step, clip_targets
 
 Problem: TypeAlias = tuple[int | float, int | float | None, float]
@@ -226,7 +226,7 @@ class _Search:
     def exchange(self, stages: Sequence[Stage], candidates: FloatArray) -> None:
         """Try the solutions of all cells, and new candidates, in all cells they may improve."""
         pool = np.vstack([np.unique(self.best, axis=0), candidates])
-        table = self._table(pool)
+        table = self.batch.table(pool, self.problems)
         rivals = np.argsort(table, axis=0)[: self.rivals]
         promising = np.flatnonzero(table.min(axis=0) < (1 - _WORTH) * self.value)
         chosen = pool[rivals[:, promising].T.ravel()]
@@ -235,14 +235,14 @@ class _Search:
     def adopt(self) -> None:
         """Replace the solution of each cell by that of another cell if it is lower there."""
         pool = np.unique(self.best, axis=0)
-        T = pool[self._table(pool).argmin(axis=0)]
+        T = pool[self.batch.table(pool, self.problems).argmin(axis=0)]
         values = self.batch.values(T, self.problems)
         better = values < self.value
         self.best[better], self.value[better] = T[better], values[better]
 
     def new_candidates(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Return random candidates after some steps, each in a random cell."""
-        T, cells = draw_candidates(self.batch, size, rng), rng.integers(len(self.best), size=size)
+        T, cells = self.batch.draw(size, rng), rng.integers(len(self.best), size=size)
         return descend_together(self.batch, T, _FIRST, self.problems.take(cells))[0]
 
     def descend(self, cells: IntArray, T: FloatArray, stages: Sequence[Stage]) -> None:
@@ -255,39 +255,6 @@ class _Search:
         lowest[cells[order]], origin[cells[order]] = values[order], order
         better = np.flatnonzero(lowest < self.value)
         self.best[better], self.value[better] = T[origin[better]], lowest[better]
-
-    def _table(self, pool: FloatArray) -> FloatArray:
-        """Return the objective of each solution in each cell, up to rounding."""
-        batch, problems = self.batch, self.problems
-        table = np.multiply.outer(np.square(pool) @ batch.frame.penalty, problems.ridge / 2)
-        for g, columns in enumerate(batch.columns):
-            both = np.concatenate([problems.m[:, g], problems.k[:, g]])
-            ends, place = np.unique(both, return_inverse=True)
-            low, high = place[: len(place) // 2], place[len(place) // 2 :]
-            mass = None if batch.mass is None else batch.mass[columns]
-            for chunk in batch.chunks(len(pool)):
-                raw = pool[chunk] @ batch.frame.rows.T
-                sums = _sums_below(batch.losses(raw)[:, columns], mass, ends)
-                table[chunk] += problems.scale[:, g] * (sums[:, low] - sums[:, high])
-        return np.where(np.isnan(table), np.inf, table)
-
-
-def _sums_below(losses: FloatArray, mass: FloatArray | None, ends: FloatArray) -> FloatArray:
-    """Return the sums of the losses below some ranks for each candidate.
-
-    Sums start at the smallest loss, so that a huge loss costs digits only in cells that keep it.
-    """
-    if mass is None and not np.any(ends % 1):
-        sums = np.cumsum(np.sort(losses, axis=1), axis=1)
-        sums = np.pad(sums, ((0, 0), (1, 0)))
-        return sums[:, losses.shape[1] - ends.astype(np.intp)]
-    order = np.argsort(losses, axis=1)
-    losses = np.take_along_axis(losses, order, axis=1)
-    masses = np.ones(losses.shape) if mass is None else mass[order]
-    total = masses.sum(axis=1, keepdims=True)
-    before = np.cumsum(masses, axis=1) - masses
-    parts = [(np.clip(total - end - before, 0, masses) * losses).sum(axis=1) for end in ends]
-    return np.stack(parts, axis=1)
 
 
 def _ends(
