@@ -7,7 +7,7 @@ difference it is, and its trimming majoriser. Solvers see this, and no loss by n
 from sorr.objectives.band import Band
 from sorr.objectives.batch import Batch, Problems, Stage
 from sorr.objectives.bound import lower_bound
-from sorr.objectives.design import Design, Frame, centre_and_spread
+from sorr.objectives.design import Design, DesignColumns, Frame, centre_and_spread
 from sorr.objectives.groups import Group, Groups, KSchedule
 from sorr.objectives.kernels import ConstantWeights
 from sorr.objectives.objective import Point, RankedRangeObjective, Ray
@@ -20,6 +20,7 @@ __all__ = [
     "Batch",
     "ConstantWeights",
     "Design",
+    "DesignColumns",
     "Frame",
     "Group",
     "Groups",

@@ -13,6 +13,8 @@ from scipy import sparse
 from sorr._typing import BoolArray, FloatArray, IntArray, Weight
 from sorr.losses import Loss
 
+_SQUARE_COLUMNS = 40  # columns from which half of a symmetric product is faster than all of it
+_MAX_COPIED = 1 << 18  # entries of X up to which a copy with a column of ones makes steps cheaper
 _BLOCK = 1 << 18  # entries of X that are worked on at a time: they stay in the cache
 _FLAT = 1e-3  # spread of the middle half, relative to the whole, below which it is not a scale
 _NORMAL = 1.4826  # from the median absolute deviation to the standard deviation of a normal
@@ -172,6 +174,10 @@ class Design:
             total[d, d] = weight.sum()
         return total
 
+    def as_columns(self) -> Design | DesignColumns:
+        """Return dense rows, for one output, in the form in which products are fastest."""
+        return self if self.X.size > _MAX_COPIED else DesignColumns(self)
+
     def count(self, rows: int) -> None:
         """Count rows that were read in a product made elsewhere."""
         self._meter.rows += rows
@@ -226,6 +232,33 @@ class Design:
         stored = self.X.nnz if self.is_sparse else self.X.size
         step = max(1, _BLOCK * self.n_samples // max(1, stored))
         return [slice(start, start + step) for start in range(0, self.n_samples, step)]
+
+
+class DesignColumns:
+    """Dense rows of a design with their ones, for one output, as columns: products are one call."""
+
+    def __init__(self, design: Design) -> None:
+        self.count, self.n_samples = design.count, design.n_samples
+        self.columns = np.ones((design.n_parameters, self.n_samples))
+        self.columns[: design.n_features] = design.X.T
+
+    def predict(self, theta: FloatArray) -> FloatArray:
+        """Return the raw predictions."""
+        self.count(self.n_samples)
+        return np.asarray(theta @ self.columns)
+
+    def pull(self, residual: FloatArray) -> FloatArray:
+        """Return the sum of the rows, each times its residual."""
+        self.count(self.n_samples)
+        return np.asarray(self.columns @ residual)
+
+    def gram(self, weight: FloatArray) -> FloatArray:
+        """Return the weighted sum of the outer products of the rows."""
+        self.count(self.n_samples)
+        if len(self.columns) < _SQUARE_COLUMNS:
+            return np.asarray((self.columns * weight) @ self.columns.T)
+        root = self.columns * np.sqrt(weight)
+        return np.asarray(root @ root.T)
 
 
 def as_features(X: Any) -> Any:

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import nnls
 
 from sorr._typing import FloatArray
+from sorr.losses import Loss
 from sorr.objectives.objective import DerivedObjective, Point, RankedRangeObjective
 from sorr.ranked import Mass, kth_largest
 
@@ -108,6 +110,19 @@ class Blurred(_SoftObjective):
                 hessian -= np.outer(mean, mean) / (2 * self.width * moving)
         return gradient, hessian
 
+    def piece_weights(self, raw: FloatArray, theta: FloatArray, sharp: Loss) -> FloatArray:
+        """Return how much each piece of a loss counts, whose corners this objective rounds."""
+        shares = self.value_and_shares_at(raw, theta)[1]
+        slopes = sharp.pieces(self.y, raw)[1]
+        if slopes.shape[1] == 1 and sharp.has_curvature:
+            return shares[:, None]
+        mixed = self.loss.gradient(self.y, raw)
+        if slopes.ndim == 3:
+            return np.asarray(shares[:, None] * _solve_parts(slopes, mixed))
+        # A slope between two pieces consists of parts of those on its side of zero.
+        parts = np.clip(mixed[:, None] / np.where(slopes == 0, 1.0, slopes), 0.0, 1.0)
+        return np.asarray(shares[:, None] * parts)
+
     def cut(self, losses: FloatArray) -> SoftCut:
         """Return what losses add up to, what each row counts, and which rows count in part."""
         shares, moving = np.zeros_like(losses), np.zeros_like(losses)
@@ -131,6 +146,18 @@ class Blurred(_SoftObjective):
             in_part[near] = np.where((part > 0) & (part < 1), omega[near], 0.0)
             shares[group.rows], moving[group.rows] = own, in_part
         return SoftCut(value, shares, moving)
+
+
+def _solve_parts(slopes: FloatArray, mixed: FloatArray) -> FloatArray:
+    """Return how much of each piece is in a mixture of their slopes, for several outputs."""
+    squares = slopes @ slopes.transpose(0, 2, 1)
+    try:
+        parts = np.linalg.solve(squares, slopes @ mixed[:, :, None])[:, :, 0]
+    except np.linalg.LinAlgError:  # pieces that depend on each other mix in many ways
+        parts = np.zeros(slopes.shape[:2])
+        for i in np.flatnonzero(mixed.any(axis=1)):
+            parts[i] = nnls(slopes[i].T, mixed[i])[0]
+    return np.asarray(np.clip(parts, 0.0, 1.0))
 
 
 def clip_to_mass(

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import nnls
 
 from sorr._checks import check_limits
 from sorr._typing import FloatArray
@@ -378,32 +377,7 @@ class _FirstOrderSteps:
         start = soft.at(point.theta, point.raw)
         end = descend(soft, start, tol=1e-9, max_iter=300, precise=True)
 
-        def weigh(point: Point) -> FloatArray:
-            raw = point.raw
-            shares = soft.value_and_shares_at(raw, end.theta)[1]
-            slopes = objective.loss.pieces(objective.y, raw)[1]
-            if slopes.shape[1] == 1 and objective.loss.has_curvature:
-                return shares[:, None]
-            mixed = soft.loss.gradient(objective.y, raw)
-            if slopes.ndim == 3:
-                return np.asarray(shares[:, None] * _solve_parts(slopes, mixed))
-            # A slope between two pieces consists of parts of those on its side of zero.
-            parts = np.clip(mixed[:, None] / np.where(slopes == 0, 1.0, slopes), 0.0, 1.0)
-            return np.asarray(shares[:, None] * parts)
-
-        return end.theta, weigh
-
-
-def _solve_parts(slopes: FloatArray, mixed: FloatArray) -> FloatArray:
-    """Return how much of each piece is in a mixture of their slopes, for several outputs."""
-    squares = slopes @ slopes.transpose(0, 2, 1)
-    try:
-        parts = np.linalg.solve(squares, slopes @ mixed[:, :, None])[:, :, 0]
-    except np.linalg.LinAlgError:  # pieces that depend on each other mix in many ways
-        parts = np.zeros(slopes.shape[:2])
-        for i in np.flatnonzero(mixed.any(axis=1)):
-            parts[i] = nnls(slopes[i].T, mixed[i])[0]
-    return np.asarray(np.clip(parts, 0.0, 1.0))
+        return end.theta, lambda at: soft.piece_weights(at.raw, end.theta, objective.loss)
 
 
 class _BandSteps:

@@ -23,16 +23,14 @@ import numpy as np
 from scipy.linalg import lapack
 
 from sorr._typing import FloatArray
-from sorr.objectives import Band, Design
+from sorr.objectives import Band, Design, DesignColumns
 
 _STEP_TO_BOUNDARY = 0.99  # share of the way to the boundary that a step takes
 _MIN_STEP = 1e-2  # below it, a corrected step gives way to one towards the centre
 _PATIENCE = 30  # steps without progress after which it stops: far from the minimum there are some
 _TINY = 1e-300
 _RIDGES = (1e-15, 1e-12, 1e-9, 1e-6)  # added to the unit diagonal, until there is a factor
-_MAX_COPIED = 1 << 18  # entries of X up to which a copy with a column of ones makes steps cheaper
 _CLASS_FACTOR = 2.0  # of the least squares fit to classes, at the start; 3 is as good, 1 is worse
-_SQUARE_COLUMNS = 40  # columns from which half of a symmetric product is faster than all of it
 _CENTRE_TOL = 1e-2  # error of the sum of shares at the start, relative to the sum
 _CENTRE_STEPS = 20  # to that sum, at most
 
@@ -165,7 +163,9 @@ class InteriorMethod:
             places = np.full(len(band.remaining), self.n_thresholds)
             places[self.ranked] = np.arange(self.n_thresholds)
             self.group = places[band.group]
-        self.design = _with_ones(band)
+        self.design: Design | DesignColumns = band.design
+        if len(band.shape) == 1 and not band.design.is_sparse:
+            self.design = band.design.as_columns()
         self.decrement = np.inf  # of the quadratic model, after the last step
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             if len(band.shape) == 1 and not self.theta.any():
@@ -438,38 +438,6 @@ class InteriorMethod:
         takes = (xi >= a) | (room <= 0)
         self.pairs[0, n : 2 * n] = np.where(takes, np.maximum(a + excess, _TINY), xi)
         self.pairs[0, :n] = np.where(takes, a, room)
-
-
-class _Dense:
-    """The rows of a design with their ones, for one output, as columns: products are one call."""
-
-    def __init__(self, design: Design) -> None:
-        self.count, self.n = design.count, design.n_samples
-        self.columns = np.ones((design.n_parameters, self.n))
-        self.columns[: design.n_features] = design.X.T
-
-    def predict(self, theta: FloatArray) -> FloatArray:
-        self.count(self.n)
-        return np.asarray(theta @ self.columns)
-
-    def pull(self, residual: FloatArray) -> FloatArray:
-        self.count(self.n)
-        return np.asarray(self.columns @ residual)
-
-    def gram(self, weight: FloatArray) -> FloatArray:
-        self.count(self.n)
-        if len(self.columns) < _SQUARE_COLUMNS:
-            return np.asarray((self.columns * weight) @ self.columns.T)
-        root = self.columns * np.sqrt(weight)
-        return np.asarray(root @ root.T)
-
-
-def _with_ones(band: Band) -> Design | _Dense:
-    """Return the rows in the form in which products are fastest."""
-    design = band.design
-    if len(band.shape) > 1 or design.is_sparse or design.X.size > _MAX_COPIED:
-        return design
-    return _Dense(design)
 
 
 # -- The start, on the central path ----------------------------------------------------------------
