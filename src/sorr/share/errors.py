@@ -12,22 +12,14 @@ of wrong targets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import (
-    gammaln,
-    log_expit,
-    logit,
-    ndtr,
-    ndtri,
-    stdtr,
-    stdtrit,
-)
+from scipy.special import expit, gammaln, logit, ndtr, ndtri, stdtr, stdtrit
 
 from sorr._typing import BoolArray, FloatArray
 from sorr.share.constants import (
@@ -44,18 +36,21 @@ from sorr.share.constants import (
     VARIETIES,
 )
 
-_LOG_2_PI = float(np.log(2 * np.pi))
+_LOG_2, _LOG_2_PI = float(np.log(2)), float(np.log(2 * np.pi))
 _FIRST_STEPS, _PROMISING = 8, 3  # steps from every start, and how many go on
 _MOST, _BINS = 600, 1000  # errors that are kept as they are, and bins of more
 _NODES = np.linspace(-2.5, 2.5, 11)  # standard deviations: sizes that errors of a mixed bell have
 _SHARES = np.exp(-0.5 * _NODES**2) / np.exp(-0.5 * _NODES**2).sum()
 _EXACT = 1e-9  # of the spread of targets: errors below are as good as zero
 LARGEST = 1e100  # targets beyond would have infinite squares
+_NOTHING = 1e-300  # densities are at least so large
+_NO_PART = (0.0, 0.0, 1.0, 0.0, -np.inf)
 _SURELY = 700.0  # in logarithms
 _CORNER = 0.1  # scales within which the weight of a Laplace bell is bounded
 
 
-class Bell(NamedTuple):
+@dataclass(frozen=True)
+class Bell:
     """The distribution of honest errors, in units of its scale."""
 
     name: str
@@ -66,36 +61,17 @@ class Bell(NamedTuple):
 
     def log_density(self, u: FloatArray) -> FloatArray:
         """Return the logarithm of the density."""
-        if self.variety:
-            parts = self._sizes(u)
-            top = parts.max(axis=0)
-            return np.asarray(top + np.log(np.exp(parts - top).sum(axis=0)))
-        if not self.degrees:
-            return np.asarray(-np.abs(u) - np.log(2))
-        if self.degrees == np.inf:
-            return np.asarray(-0.5 * u * u - 0.5 * _LOG_2_PI)
-        half = self.degrees / 2
-        constant = gammaln(half + 0.5) - gammaln(half) - 0.5 * np.log(self.degrees * np.pi)
-        return np.asarray(constant - (half + 0.5) * np.log1p(u * u / self.degrees))
+        return np.asarray(_see((self,), u[None])[0][0])
 
     def weight(self, u: FloatArray) -> FloatArray:
         """Return how much each error counts in a least-squares step towards the likeliest fit."""
-        if self.variety:
-            parts = self._sizes(u)
-            shares = np.exp(parts - parts.max(axis=0))
-            return np.asarray(self._logs_and_shares[2] @ shares / shares.sum(axis=0))
-        if not self.degrees:
-            return np.asarray(1 / np.maximum(np.abs(u), _CORNER))
-        if self.degrees == np.inf:
-            return np.ones_like(u)
-        return np.asarray((self.degrees + 1) / (self.degrees + u * u))
+        return np.asarray(_see((self,), u[None])[1][0])
 
     def beyond(self, u: FloatArray) -> FloatArray:
         """Return the probability of an error at least this large."""
         size = np.abs(u)
         if self.variety:
-            logs, shares, _ = self._logs_and_shares
-            return np.asarray(2 * ndtr(-size[..., None] * np.exp(-logs)) @ shares)
+            return np.asarray(2 * ndtr(-size[..., None] * np.exp(-self.variety * _NODES)) @ _SHARES)
         if not self.degrees:
             return np.exp(-size)
         if self.degrees == np.inf:
@@ -112,18 +88,15 @@ class Bell(NamedTuple):
             return float(ndtri((1 + share) / 2))
         return float(stdtrit(self.degrees, (1 + share) / 2))
 
-    @property
-    def _logs_and_shares(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The logarithms of the sizes, how many rows have each, and the weights of these."""
-        logs = self.variety * _NODES
-        return logs, _SHARES, np.exp(-2 * logs)
+    @cached_property
+    def middle(self) -> float:
+        """The size of the median error, in that of a normal of scale one."""
+        return self.quantile(0.5) / float(ndtri(0.75))
 
-    def _sizes(self, u: FloatArray) -> FloatArray:
-        """Return the logarithm of the density, by the size of errors."""
-        logs, shares, _ = self._logs_and_shares
-        scaled = u * np.exp(-logs)[:, None]
-        first = np.log(shares) - logs - 0.5 * _LOG_2_PI
-        return np.asarray(first[:, None] - 0.5 * scaled * scaled)
+    @cached_property
+    def reach(self) -> float:
+        """The size that nearly all errors stay below."""
+        return self.quantile(REACH)
 
 
 @lru_cache(maxsize=64)
@@ -142,6 +115,50 @@ BELLS = (
     *(Bell(f"Student {degrees:g}", degrees) for degrees in DEGREES),
     *(Bell(f"mixed sizes {variety:g}", variety=variety) for variety in VARIETIES),
 )
+
+
+@lru_cache(maxsize=256)
+def _kinds(bells: tuple[Bell, ...]) -> list[tuple[Any, str, FloatArray, FloatArray]]:
+    """Return bells of the same formula together: where they are, and the numbers in it."""
+    kinds: dict[str, list[int]] = {}
+    for i, bell in enumerate(bells):
+        kinds.setdefault(bell.name.split()[0], []).append(i)
+    found = []
+    for name, rows in kinds.items():
+        is_run = rows[-1] - rows[0] + 1 == len(rows)
+        some: Any = slice(rows[0], rows[-1] + 1) if is_run else np.array(rows)
+        first = second = np.array([[bells[i].degrees] for i in rows])
+        if name == "Student":
+            second = gammaln(first / 2 + 0.5) - gammaln(first / 2) - 0.5 * np.log(first * np.pi)
+        if name == "mixed":
+            logs = np.array([bells[i].variety for i in rows])[:, None, None] * _NODES[:, None]
+            first, second = np.exp(-2 * logs), np.log(_SHARES)[:, None] - logs - 0.5 * _LOG_2_PI
+        found.append((some, name, first, second))
+    return found
+
+
+def _see(bells: tuple[Bell, ...], u: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return log densities and weights of errors in scales, a row for each bell."""
+    log_density, weight = np.empty_like(u), np.empty_like(u)
+    for rows, name, first, second in _kinds(bells):
+        v = u[rows]
+        if name == "normal":
+            log_density[rows], weight[rows] = -0.5 * v * v - 0.5 * _LOG_2_PI, 1.0
+        elif name == "Laplace":
+            size = np.abs(v)
+            log_density[rows], weight[rows] = -size - _LOG_2, 1 / np.maximum(size, _CORNER)
+        elif name == "Student":
+            off = first + v * v
+            log_density[rows] = second - 0.5 * (first + 1) * np.log(off / first)
+            weight[rows] = (first + 1) / off
+        else:
+            parts = second - (0.5 * first) * (v * v)[:, None]
+            top = parts.max(axis=1)
+            parts = np.exp(parts - top[:, None])
+            sums = parts.sum(axis=1)
+            log_density[rows] = top + np.log(sums)
+            weight[rows] = (first.transpose(0, 2, 1) @ parts)[:, 0] / sums
+    return log_density, weight
 
 
 PARTS = ((0,), (0, -1, 1))
@@ -209,8 +226,7 @@ class Explanation:
     @cached_property
     def scale(self) -> float:
         """The size of a typical error: the standard deviation of a normal of the same median."""
-        middle = self.bell.quantile(0.5) / NORMAL.quantile(0.5)
-        return 0.5 * (self.below + self.above) * middle
+        return 0.5 * (self.below + self.above) * self.bell.middle
 
     def in_scales(self, errors: FloatArray) -> FloatArray:
         """Return errors from the centre, in scales of their side."""
@@ -230,11 +246,7 @@ class Explanation:
         A small part of them may be anywhere, so that no error is too large, or on the wrong side,
         to be wrong.
         """
-        width = BEYOND_BELL * self.bell.quantile(REACH) * 0.5 * (self.below + self.above)
-        anywhere = -np.log(np.pi * width) - np.log1p(((errors - self.centre) / width) ** 2)
-        parts = np.logaddexp.reduce(self._parts(errors), axis=0)
-        both = np.logaddexp(np.log1p(-ANYWHERE) + parts, np.log(ANYWHERE) + anywhere)
-        return np.asarray(both)
+        return np.asarray(np.log(Explanations.of([self]).look(errors[None]).wrong[0]))
 
     def log_odds(self, errors: FloatArray, log_prior: FloatArray | None = None) -> FloatArray:
         """Return the log odds that a target is wrong.
@@ -260,29 +272,14 @@ class Explanation:
         ----------
         errors, log_prior : as in `log_odds`
         """
-        log_honest = self.log_honest(errors)
-        if not self.outliers:
-            return np.ones(len(errors)), log_honest
         if log_prior is None:
-            log_prior = np.full(len(errors), logit(self.share))
-        log_honest = log_honest + log_expit(-log_prior)
-        total = np.logaddexp(log_honest, self.log_wrong(errors) + log_expit(log_prior))
-        return np.exp(log_honest - total), np.asarray(total)
+            log_prior = np.full(1, logit(self.share) if self.outliers else 0.0)
+        honest, log_density = Explanations.of([self]).look(errors[None]).weigh(log_prior[None])
+        return honest[0], log_density[0]
 
     def beyond(self, errors: FloatArray) -> FloatArray:
         """Return the probability that an honest error is at least as large, on either side."""
         return self.bell.beyond(self.in_scales(errors))
-
-    def _parts(self, errors: FloatArray) -> FloatArray:
-        return np.array(
-            [
-                np.log(max(part.weight, 1e-300))
-                - 0.5 * ((errors - part.mean) / part.width) ** 2
-                - np.log(part.width)
-                - 0.5 * _LOG_2_PI
-                for part in self.outliers
-            ]
-        )
 
     def move(self, by: float) -> Explanation:
         """Return the same for errors that are larger by some number."""
@@ -302,9 +299,13 @@ class Explanation:
         parts : tuple of int
             The sides of the components, as in `Component`.
         """
-        reach, u = self.bell.quantile(REACH), self.in_scales(errors)
+        reach, u = self.bell.reach, self.in_scales(errors)
         is_far = np.abs(u) > reach
-        width = _wide(self, errors, np.where(is_far, mass, 0.0))
+        total = float(mass[is_far].sum())
+        width = BEYOND_BELL * reach * 0.5 * (self.below + self.above)
+        if total > 1e-9:
+            off = errors[is_far] - self.centre
+            width = max(float(np.sqrt(mass[is_far] @ off**2 / total)), width)
         outliers = []
         for side in parts:
             mean, spread = 0.0, width
@@ -317,7 +318,7 @@ class Explanation:
                     spread = float(np.sqrt(np.average((off - mean) ** 2, weights=of_these)))
                     spread = max(spread, NARROWEST_SIDE * self.scale)
             outliers.append(Component(1 / len(parts), self.centre + side * mean, spread, side))
-        share = as_prior(float(mass[is_far].sum() / mass.sum()))
+        share = as_prior(total / float(mass.sum()))
         return replace(self, share=share, outliers=tuple(outliers))
 
     def simpler(self) -> Iterator[Explanation]:
@@ -346,52 +347,168 @@ class Explanation:
         fit_centre : bool, default=True
             Whether the centre is fitted; a plane through the rows has fitted it already.
         """
-        centre = self.centre
+        one = Explanations.of([self])
+        look = one.look(errors[None])
+        return one.improve(
+            errors[None], look, honest[None], wrong[None], fit_centre=fit_centre
+        ).pick(0)
+
+
+class Look(NamedTuple):
+    """What explanations say about errors: a row of numbers for each of them."""
+
+    off: FloatArray
+    """Errors from the centre."""
+    log_honest: FloatArray
+    bell: FloatArray
+    """How much each error counts in a least-squares step."""
+    wrong: FloatArray
+    """The density of the errors of wrong targets."""
+    shares: FloatArray
+    """Which part of that belongs to each component."""
+
+    def weigh(self, log_prior: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the probability that each row is honest, and the log density of its error."""
+        if not len(self.wrong):
+            return np.ones_like(self.off), self.log_honest
+        prior = expit(log_prior)
+        honest = (1 - prior) * np.exp(self.log_honest)
+        total = honest + prior * self.wrong
+        return honest / total, np.log(total)
+
+
+@dataclass(frozen=True)
+class Explanations:
+    """Explanations in columns, so that one step improves all of them.
+
+    All have wrong targets, or none has. Errors have a row for each explanation, or one for all.
+    """
+
+    bells: tuple[Bell, ...]
+    reach: FloatArray
+    middle: FloatArray
+    floor: FloatArray
+    centre: FloatArray
+    below: FloatArray
+    above: FloatArray
+    share: FloatArray
+    parts: FloatArray
+    """The weight, mean, width and side of components, and minus infinity if there is none."""
+
+    @classmethod
+    def of(cls, given: Sequence[Explanation]) -> Explanations:
+        """Return explanations together."""
+        rows = [
+            (it.bell.reach, it.bell.middle, it.floor, it.centre, it.below, it.above, it.share)
+            for it in given
+        ]
+        most = max(len(it.outliers) for it in given)
+        parts = [
+            [(*part, 0.0) for part in it.outliers] + (most - len(it.outliers)) * [_NO_PART]
+            for it in given
+        ]
+        reach, middle, floor, centre, below, above, share = np.array(rows).T[..., None]
+        columns = np.array(parts).reshape(len(given), most, 5).transpose(2, 0, 1)[..., None]
+        bells = tuple(it.bell for it in given)
+        return cls(bells, reach, middle, floor, centre, below, above, share, columns)
+
+    def pick(self, i: int) -> Explanation:
+        """Return one of them."""
+        outliers = tuple(
+            Component(weight, mean, width, int(side))
+            for weight, mean, width, side, is_there in self.parts[:, i, :, 0].T.tolist()
+            if not is_there
+        )
+        centre, below, above, share, floor = (
+            float(each[i, 0])
+            for each in (self.centre, self.below, self.above, self.share, self.floor)
+        )
+        return Explanation(self.bells[i], centre, below, above, share, outliers, floor=floor)
+
+    @cached_property
+    def is_skewed(self) -> bool:
+        """Whether any bell has two scales."""
+        return bool((self.below != self.above).any())
+
+    @cached_property
+    def scale(self) -> FloatArray:
+        """The sizes of typical errors."""
+        return 0.5 * (self.below + self.above) * self.middle
+
+    def scale_of(self, off: FloatArray) -> FloatArray:
+        """Return the scale on the side of each error."""
+        return np.where(off < 0, self.below, self.above) if self.is_skewed else self.above
+
+    def look(self, errors: FloatArray) -> Look:
+        """Return what they say about errors."""
+        off, half = errors - self.centre, 0.5 * (self.below + self.above)
+        log_honest, bell = _see(self.bells, off / self.scale_of(off))
+        log_honest -= np.log(half)
+        weight, mean, width, _, is_there = self.parts
+        if not self.parts.size:
+            return Look(off, log_honest, bell, off[:0], off[:0])
+        z = (errors[:, None] - mean) / width
+        first = np.log(np.maximum(weight, 1e-300)) - np.log(width) - 0.5 * _LOG_2_PI
+        logs = first + is_there - 0.5 * z * z
+        top = logs.max(axis=1)
+        shares = np.exp(logs - top[:, None])
+        sums = shares.sum(axis=1)
+        shares /= sums[:, None]
+        far = BEYOND_BELL * self.reach * half
+        anywhere = (ANYWHERE / np.pi) / (far + off * off / far)
+        wrong = (1 - ANYWHERE) * sums * np.exp(top) + anywhere
+        return Look(off, log_honest, bell, np.maximum(wrong, _NOTHING), shares)
+
+    def improve(
+        self,
+        errors: FloatArray,
+        look: Look,
+        honest: FloatArray,
+        wrong: FloatArray,
+        *,
+        fit_centre: bool = True,
+    ) -> Explanations:
+        """Return what one step makes likelier, as `Explanation.improve`."""
+        centre, off, bell = self.centre, look.off, look.bell
         if fit_centre:
-            pull = honest * self.bell.weight(self.in_scales(errors))
+            pull = honest * bell
             if self.is_skewed:
-                pull = pull / np.where(errors < centre, self.below, self.above) ** 2
-            centre = float(pull @ errors / pull.sum()) if pull.sum() > 0 else centre
-        moved = replace(self, centre=centre)
-        off = errors - centre
-        squares = honest * self.bell.weight(moved.in_scales(errors)) * off * off
-        total = max(float(honest.sum()), 1.0)
+                pull /= self.scale_of(off) ** 2
+            total = np.maximum(pull.sum(axis=1, keepdims=True), 1e-300)
+            centre = np.where(total > 1e-300, _dot(pull, errors) / total, centre)
+            off = errors - centre
+            bell = _see(self.bells, off / self.scale_of(off))[1]
+        pull, kept = honest * bell * off, honest.sum(axis=1, keepdims=True)
+        total = np.maximum(kept, 1.0)
+        below = above = np.maximum(np.sqrt(_dot(pull, off) / total), self.floor)
         if self.is_skewed:
-            sums = [float(squares[off < 0].sum()), float(squares[off >= 0].sum())]
-            low, high = (max(each, total * self.floor**2) ** (1 / 3) for each in sums)
-            both = np.sqrt((low + high) / total)
-            below, above = low * both, high * both
-        else:
-            below = above = max(float(np.sqrt(squares.sum() / total)), self.floor)
-        moved = replace(moved, below=below, above=above)
-        if not self.outliers:
-            return moved
-        parts = self._parts(errors)
-        shares = wrong * np.exp(parts - np.logaddexp.reduce(parts, axis=0))
-        found, every = [], float(wrong.sum()) + 1e-9
-        reach = self.bell.quantile(REACH)
-        for part, share in zip(self.outliers, shares, strict=True):
-            mass = float(share.sum())
-            if part.side == 0:
-                found.append(Component(mass / every, centre, _wide(moved, errors, share), 0))
-                continue
-            scale = below if part.side < 0 else above
-            mean = float(share @ errors) / mass if mass > 1e-9 else part.mean
-            mean = centre + part.side * max(part.side * (mean - centre), reach * scale)
-            spread = float(np.sqrt(share @ (errors - mean) ** 2 / mass)) if mass > 1e-9 else 0.0
-            spread = max(spread, NARROWEST_SIDE * moved.scale)
-            found.append(Component(mass / every, mean, spread, part.side))
-        share_of_all = float(wrong.sum() / (wrong.sum() + honest.sum()))
-        return replace(moved, outliers=tuple(found), share=as_prior(share_of_all))
+            sums = _dot(pull, np.minimum(off, 0.0)), _dot(pull, np.maximum(off, 0.0))
+            low, high = (np.maximum(x, total * self.floor**2) ** (1 / 3) for x in sums)
+            both, is_skewed = np.sqrt((low + high) / total), self.below != self.above
+            below = np.where(is_skewed, low * both, below)
+            above = np.where(is_skewed, high * both, above)
+        parts, share = self.parts, self.share
+        if parts.size:
+            _, mean, _, side, is_there = parts
+            every = wrong.sum(axis=1, keepdims=True)
+            shares, errors, middle = look.shares * wrong[:, None], errors[:, None], centre[:, None]
+            mass = shares.sum(axis=2, keepdims=True)
+            some = np.maximum(mass, 1e-9)
+            mean = np.where(mass > 1e-9, _dot(shares, errors) / some, mean)
+            least = np.where(side < 0, (self.reach * below)[:, None], (self.reach * above)[:, None])
+            mean = middle + side * np.maximum(side * (mean - middle), least)
+            width = np.where(mass > 1e-9, np.sqrt(_dot(shares, (errors - mean) ** 2) / some), 0.0)
+            half = 0.5 * (below + above)
+            wide, narrow = BEYOND_BELL * self.reach * half, NARROWEST_SIDE * self.middle * half
+            width = np.maximum(width, np.where(side == 0, wide[:, None], narrow[:, None]))
+            parts = np.stack([mass / (every + 1e-9)[:, None], mean, width, side, is_there])
+            share = np.minimum(np.maximum(every / (every + kept), SMALLEST_PRIOR), LARGEST_PRIOR)
+        fixed = self.bells, self.reach, self.middle, self.floor
+        return Explanations(*fixed, centre, below, above, share, parts)
 
 
-def _wide(bell: Explanation, errors: FloatArray, mass: FloatArray) -> float:
-    """Return the width of the centred component: it reaches further than the bell."""
-    least = BEYOND_BELL * bell.bell.quantile(REACH) * 0.5 * (bell.below + bell.above)
-    total = float(mass.sum())
-    if total <= 1e-9:
-        return least
-    return max(float(np.sqrt(mass @ (errors - bell.centre) ** 2 / total)), least)
+def _dot(left: FloatArray, right: FloatArray) -> FloatArray:
+    return np.asarray(np.vecdot(left, right))[..., None]
 
 
 def as_prior(share: float) -> float:
@@ -456,7 +573,7 @@ def explain_wrong(
         for parts in (*PARTS, (1 if further > 0 else -1,))
     ]
     wrong = _best(starts, errors, mass)
-    others = [_settle(each, errors, mass, EM_STEPS) for each in wrong.simpler()]
+    others = _settle(list(wrong.simpler()), errors, mass, EM_STEPS)
     return max([wrong, *others], key=_value)
 
 
@@ -469,9 +586,9 @@ def _far_out(errors: FloatArray, mass: FloatArray) -> BoolArray:
 
 def _best(starts: Iterable[Explanation], errors: FloatArray, mass: FloatArray) -> Explanation:
     """Return the best distribution that the most promising starts lead to."""
-    tried = [_settle(start, errors, mass, _FIRST_STEPS) for start in starts]
+    tried = _settle(list(starts), errors, mass, _FIRST_STEPS)
     promising = sorted(tried, key=_value)[-_PROMISING:]
-    return max((_settle(each, errors, mass, EM_STEPS) for each in promising), key=_value)
+    return max(_settle(promising, errors, mass, EM_STEPS), key=_value)
 
 
 def _value(explanation: Explanation) -> float:
@@ -495,22 +612,40 @@ def honest_starts(errors: FloatArray, mass: FloatArray, floor: float) -> Iterato
             yield Explanation(bell, centre, sides[0] / unit, sides[1] / unit, floor=floor)
 
 
-def _settle(start: Explanation, errors: FloatArray, mass: FloatArray, steps: int) -> Explanation:
-    """Return the likeliest distribution near a start, with its value."""
-    now, last = start, -np.inf
-    trust = min(1.0, BELIEVED_ROWS / float(mass.sum()))
+def _settle(
+    starts: Sequence[Explanation], errors: FloatArray, mass: FloatArray, steps: int
+) -> list[Explanation]:
+    """Return the likeliest distributions near starts, with their values."""
+    if not starts:
+        return []
+    whole = float(mass.sum())
+    trust = min(1.0, BELIEVED_ROWS / whole)
+    found, live = list(starts), list(range(len(starts)))
+    now, last = Explanations.of(starts), np.full(len(starts), -np.inf)
     for _ in range(steps):
-        honest, log_density = now.weigh(errors, None)
-        value = float(mass @ log_density)
-        if abs(value - last) < EM_TOLERANCE * float(mass.sum()):
-            break
-        last = value
-        now = now.improve(errors, mass * honest, mass * (1 - honest))
-    else:
-        value = last
-    if now.share > 0.5:  # most targets are right, or nothing can be told
-        return replace(now, value=-np.inf)
-    return replace(now, value=trust * value - now.penalty(trust * float(mass.sum())))
+        look = now.look(errors[None])
+        honest, log_density = look.weigh(logit(now.share))
+        value = log_density @ mass
+        is_still = np.abs(value - last) < EM_TOLERANCE * whole
+        last, old = value, now
+        now = old.improve(errors[None], look, mass * honest, mass * (1 - honest))
+        if is_still.any():
+            for i in np.flatnonzero(is_still).tolist():
+                found[live[i]] = replace(old.pick(i), value=float(value[i]))
+            rest = np.flatnonzero(~is_still).tolist()
+            live, last = [live[i] for i in rest], value[rest]
+            if not live:
+                break
+            now = Explanations.of([now.pick(i) for i in rest])
+    for i, place in enumerate(live):
+        found[place] = replace(now.pick(i), value=float(last[i]))
+    return [
+        replace(  # most targets are right, or nothing can be told
+            it,
+            value=trust * it.value - it.penalty(trust * whole) if it.share <= 0.5 else -np.inf,
+        )
+        for it in found
+    ]
 
 
 def compress(errors: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:

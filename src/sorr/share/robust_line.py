@@ -7,14 +7,15 @@ among rows which are nearly all outliers, a row with a small error is one by cha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import groupby, product
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
 
-from sorr._typing import FloatArray, IntArray
+from sorr._typing import BoolArray, FloatArray, IntArray
 from sorr.objectives import RankedRangeObjective
 from sorr.ranked import Mass
 from sorr.share.constants import (
@@ -22,10 +23,12 @@ from sorr.share.constants import (
     CLIPPED_COLUMN,
     FEWEST_FOR_EACH_COLUMN,
     LARGEST_LOG_SPREAD,
+    LARGEST_PRIOR,
     LINE_SAMPLE,
     LINE_STEPS,
     PULL_OF_PRIOR,
     ROWS_FOR_EACH_COLUMN,
+    SMALLEST_PRIOR,
     WIDEST,
 )
 from sorr.share.errors import (
@@ -34,7 +37,9 @@ from sorr.share.errors import (
     PARTS,
     Bell,
     Explanation,
+    Explanations,
     Findings,
+    Look,
     as_prior,
     explain,
     explain_honest,
@@ -53,6 +58,8 @@ _NAME = "a linear model"
 _WIDE_RIDGE = 1e6  # the inverse of the ridge where columns are many
 _LEAST_LEFT = 0.05  # of the variance of an error that a fit leaves at least
 _STILL = 1e-6  # of a scale: coefficients that move less stand still
+_TOGETHER = 1 << 18  # entries of X, once for each fit, that are worked on together
+_HANKEL = np.add.outer(range(3), range(3))
 _BLOCK = 1 << 20  # entries of X that are worked on at a time
 
 
@@ -134,11 +141,12 @@ class Fit(NamedTuple):
     theta: FloatArray
     errors: Explanation
     shape: Shape
-    gram: FloatArray
+    inverse: FloatArray
+    """That of the gram matrix of the rows."""
     honest: FloatArray
     """The probability that each row is honest."""
     total: float
-    """The sum of the weights behind the gram matrix."""
+    """The sum of the weights behind that."""
     prior: FloatArray
     """Of the log odds of a wrong target: a constant, and slopes of distance and its square."""
     places: FloatArray
@@ -149,6 +157,60 @@ class Fit(NamedTuple):
     """Whether half of the rows or more are honest."""
     value: float
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """What the size of errors depends on."""
+        return self.shape.sizes
+
+
+class Start(NamedTuple):
+    """Where a fit begins."""
+
+    theta: FloatArray
+    errors: Explanation
+    shape: Shape
+
+
+class _Fits(NamedTuple):
+    """Fits that are improved together: their numbers as in `Fit`, in rows."""
+
+    place: IntArray
+    theta: FloatArray
+    errors: Explanations
+    sizes: tuple[int, ...]
+    by_distance: BoolArray
+    inverse: FloatArray
+    honest: FloatArray
+    total: FloatArray
+    prior: FloatArray
+    places: FloatArray
+    slopes: FloatArray
+
+    def keep(self, rows: IntArray) -> _Fits:
+        """Return some of them."""
+        arrays = (item for item in self._asdict().items() if isinstance(item[1], np.ndarray))
+        some: dict[str, Any] = {name: value[rows] for name, value in arrays}
+        return self._replace(errors=Explanations.of([self.errors.pick(i) for i in rows]), **some)
+
+    def pick(self, i: int, value: float, mass: FloatArray) -> Fit:
+        """Return one of them, given its log-likelihood."""
+        errors, by_distance = self.errors.pick(i), bool(self.by_distance[i])
+        whole = float(mass.sum())
+        more = 2 * (by_distance and bool(errors.outliers)) + len(self.sizes)
+        return Fit(
+            self.theta[i],
+            errors,
+            Shape(by_distance, self.sizes),
+            self.inverse[i],
+            self.honest[i],
+            float(self.total[i]),
+            self.prior[i],
+            self.places[i],
+            self.slopes[i],
+            bool(mass @ (self.honest[i] > 0.5) >= 0.5 * whole),
+            value - errors.penalty(whole, more),
+        )
+
 
 class Place(NamedTuple):
     """What an explanation says about rows before their errors are known."""
@@ -158,24 +220,30 @@ class Place(NamedTuple):
     distance: FloatArray
 
 
-def place_rows(fit: Fit, columns: FloatArray, leverage: FloatArray) -> Place:
-    """Return the prior and the size of errors of rows, by their leverage in the plane of a fit."""
-    distance = (_log(leverage * fit.total) - fit.places[0]) / fit.places[1]
-    log_prior = fit.prior[0] + fit.prior[1] * distance + fit.prior[2] * distance**2
-    log_prior = np.clip(log_prior, _LOWEST, _HIGHEST)
-    spread = np.ones(len(columns))
-    if fit.shape.sizes:
-        size = _of_size(distance, columns, fit.shape.sizes) @ fit.slopes
-        spread = np.exp(np.clip(size, -LARGEST_LOG_SPREAD, LARGEST_LOG_SPREAD))
+def place_rows(fit: Fit | _Fits, columns: FloatArray, logs: FloatArray) -> Place:
+    """Return the prior and the size of errors of rows, by the logarithms of their distances."""
+    distance = (logs - fit.places[..., :1]) / fit.places[..., 1:]
+    log_prior = fit.prior[..., :1]
+    if fit.prior[..., 1:].any():
+        log_prior = log_prior + (fit.prior[..., 1:2] + fit.prior[..., 2:] * distance) * distance
+    log_prior = _within(log_prior, _LOWEST, _HIGHEST)
+    spread = np.ones(distance.shape)
+    if fit.slopes.shape[-1]:
+        size = (_of_size(distance, columns, fit.sizes) @ fit.slopes[..., None])[..., 0]
+        spread = np.exp(_within(size, -LARGEST_LOG_SPREAD, LARGEST_LOG_SPREAD))
     return Place(log_prior, spread, distance)
 
 
-def _places(far: FloatArray, mass: FloatArray) -> FloatArray:
+def _places(logs: FloatArray, mass: FloatArray) -> FloatArray:
     """Return the mean and the spread of the logarithms of squared distances."""
-    logs = _log(far)
-    middle = float(mass @ logs / mass.sum())
-    spread = float(np.sqrt(mass @ (logs - middle) ** 2 / mass.sum()))
-    return np.array([middle, max(spread, 1e-9)])
+    whole = mass.sum()
+    middle = logs @ mass / whole
+    spread = np.sqrt((logs - middle[..., None]) ** 2 @ mass / whole)
+    return np.stack([middle, np.maximum(spread, 1e-9)], axis=-1)
+
+
+def _within(values: FloatArray, low: float, high: float) -> FloatArray:
+    return np.asarray(np.minimum(np.maximum(values, low), high))
 
 
 def _log(far: FloatArray) -> FloatArray:
@@ -193,120 +261,143 @@ def fitted_spread(leverage: FloatArray, honest: FloatArray) -> FloatArray:
 def _of_size(distance: FloatArray, columns: FloatArray, chosen: tuple[int, ...]) -> FloatArray:
     """Return what the size of errors depends on, without extremes."""
     d = columns.shape[1]
-    parts = [
-        distance if i == 0 else columns[:, i - 1] if i <= d else np.abs(columns[:, i - 1 - d])
-        for i in chosen
-    ]
-    return np.asarray(np.clip(np.column_stack(parts), -CLIPPED_COLUMN, CLIPPED_COLUMN))
+    Z = np.empty((*distance.shape, len(chosen)))
+    for k, i in enumerate(chosen):
+        Z[..., k] = distance if i == 0 else columns[:, (i - 1) % d]
+        if i > d:
+            Z[..., k] = np.abs(Z[..., k])
+    return _within(Z, -CLIPPED_COLUMN, CLIPPED_COLUMN)
 
 
-def settle(
-    rows: Rows, theta: FloatArray, errors: Explanation, shape: Shape, steps: int = LINE_STEPS
-) -> Fit:
-    """Return the likeliest plane and explanation near a start."""
-    n = len(rows.y)
-    whole = float(rows.mass.sum())
-    columns = rows.columns
-    honest: FloatArray = np.ones(n)
-    if rows.intercept and errors.centre:
-        theta = theta + errors.centre * (np.arange(len(theta)) == len(theta) - 1)
-        errors = errors.move(-errors.centre)
-    if errors.outliers:
-        u = errors.in_scales(rows.y - rows.A @ theta)
-        honest = (np.abs(u) <= errors.bell.quantile(0.99)).astype(np.float64)
-    weight = rows.mass * honest
-    _, gram = rows.solve(weight)
-    log_share = logit(errors.share) if errors.outliers else 0.0
-    fit = Fit(
+def settle(rows: Rows, starts: Sequence[Start], steps: int = LINE_STEPS) -> list[Fit]:
+    """Return the likeliest plane and explanation near each start.
+
+    Starts that share what sizes depend on go on together; all have wrong targets, or none has.
+    """
+    found: list[Fit] = []
+    most = max(1, _TOGETHER // rows.A.size)
+    for _, group in groupby(starts, key=lambda start: start.shape.sizes):
+        same = list(group)
+        for i in range(0, len(same), most):
+            found += _settle(rows, same[i : i + most], steps)
+    return found
+
+
+def _settle(rows: Rows, starts: Sequence[Start], steps: int) -> list[Fit]:
+    mass, columns = rows.mass, rows.columns
+    theta = np.array([start.theta for start in starts])
+    given = [start.errors for start in starts]
+    if rows.intercept:
+        theta[:, -1] += [it.centre for it in given]
+        given = [it.move(-it.centre) for it in given]
+    errors = Explanations.of(given)
+    has_outliers = bool(given[0].outliers)
+    honest: FloatArray = np.ones((len(starts), len(rows.y)))
+    if has_outliers:
+        off = rows.y - theta @ rows.A.T - errors.centre
+        honest = (np.abs(off) <= errors.reach * errors.scale_of(off)).astype(np.float64)
+    weight = mass * honest
+    prior: FloatArray = np.zeros((len(starts), 3))
+    if has_outliers:
+        prior[:, 0] = logit(errors.share[:, 0])
+    now = _Fits(
+        np.arange(len(starts)),
         theta,
         errors,
-        shape,
-        gram,
+        starts[0].shape.sizes,
+        np.array([start.shape.by_distance for start in starts]),
+        rows.solve(weight)[1],
         honest,
-        float(weight.sum()),
-        np.array([log_share, 0.0, 0.0]),
-        np.array([0.0, 1.0]),
-        np.zeros(len(shape.sizes)),
-        holds_majority=False,
-        value=-np.inf,
+        weight.sum(axis=1),
+        prior,
+        np.empty(0),
+        np.zeros((len(starts), len(starts[0].shape.sizes))),
     )
-    value = -np.inf
-    for _ in range(steps):
-        leverage = rows.leverage(fit.gram)
-        fit = fit._replace(places=_places(leverage * fit.total, rows.mass))
-        log_prior, sizes, distance = place_rows(fit, columns, leverage)
-        spread = sizes * fitted_spread(leverage, fit.honest)
-        off = (rows.y - rows.A @ fit.theta) / spread
-        honest, log_density = fit.errors.weigh(off, log_prior)
-        value = float(rows.mass @ (log_density - np.log(spread)))
-        errors = fit.errors.improve(
-            off, rows.mass * honest, rows.mass * (1 - honest), fit_centre=not rows.intercept
-        )
-        bell = fit.errors.bell.weight(fit.errors.in_scales(off))
-        prior = fit.prior
-        if fit.errors.outliers:
-            prior = _new_prior(fit, distance, honest, rows.mass)
-        slopes = fit.slopes
-        if shape.sizes:
-            slopes = _new_slopes(fit, distance, columns, rows.mass * honest, bell, off)
-        if fit.errors.is_skewed:
-            sides = np.where(off < 0, fit.errors.below, fit.errors.above)
-            sizes = sizes * sides / (0.5 * (fit.errors.below + fit.errors.above))
-        weight = rows.mass * np.where(honest > 0.5, honest, 0.0) * bell / sizes**2
-        theta, gram = rows.solve(weight)
-        moved = float(np.abs(theta - fit.theta).max())
-        fit = fit._replace(
+    found: dict[int, Fit] = {}
+    for step in range(1, steps + 1):
+        leverage = rows.leverage(now.inverse)
+        logs = _log(leverage * now.total[:, None])
+        now = now._replace(places=_places(logs, mass))
+        log_prior, sizes, distance = place_rows(now, columns, logs)
+        spread = sizes * fitted_spread(leverage, now.honest)
+        off = (rows.y - now.theta @ rows.A.T) / spread
+        look = now.errors.look(off)
+        honest, log_density = look.weigh(log_prior)
+        value = (log_density - np.log(spread)) @ mass
+        right, wrong = mass * honest, mass * (1 - honest)
+        errors = now.errors.improve(off, look, right, wrong, fit_centre=not rows.intercept)
+        if has_outliers:
+            prior = _new_prior(now, distance, wrong, mass)
+        slopes = now.slopes
+        if now.sizes:
+            slopes = _new_slopes(now, distance, columns, right, look)
+        if now.errors.is_skewed:
+            middle = 0.5 * (now.errors.below + now.errors.above)
+            sizes = sizes * now.errors.scale_of(off) / middle
+        weight = np.where(honest > 0.5, right, 0.0) * look.bell / sizes**2
+        theta, inverse = rows.solve(weight)
+        is_still = np.abs(theta - now.theta).max(axis=1) < _STILL * errors.scale[:, 0]
+        now = now._replace(
             theta=theta,
             errors=errors,
-            gram=gram,
+            inverse=inverse,
             honest=honest,
-            total=float(weight.sum()),
+            total=weight.sum(axis=1),
             prior=prior,
             slopes=slopes,
-            value=value,
         )
-        if moved < _STILL * errors.scale:
-            break
-    more = 2 * (shape.by_distance and bool(fit.errors.outliers)) + len(fit.slopes)
-    return fit._replace(
-        holds_majority=bool(rows.mass @ (fit.honest > 0.5) >= 0.5 * whole),
-        value=value - fit.errors.penalty(whole, more),
+        if step == steps or is_still.any():
+            for i in range(len(theta)):
+                if is_still[i] or step == steps:
+                    found[int(now.place[i])] = now.pick(i, float(value[i]), mass)
+            if is_still.all():
+                break
+            now = now.keep(np.flatnonzero(~is_still))
+            prior = now.prior
+    return [found[i] for i in range(len(starts))]
+
+
+def _new_prior(
+    fits: _Fits, distance: FloatArray, wrong: FloatArray, mass: FloatArray
+) -> FloatArray:
+    """Return the priors that are likelier for the wrong targets: shares, or curves by distance."""
+    prior = np.zeros_like(fits.prior)
+    prior[:, 0] = logit(np.clip(wrong.sum(axis=1) / mass.sum(), SMALLEST_PRIOR, LARGEST_PRIOR))
+    by = fits.by_distance
+    if not by.any():
+        return prior
+    curve, distance, wrong = fits.prior[by], distance[by], wrong[by]
+    square = distance * distance
+    powers = np.stack(
+        [np.ones_like(distance), distance, square, square * distance, square * square], axis=1
     )
-
-
-def _new_prior(fit: Fit, distance: FloatArray, honest: FloatArray, mass: FloatArray) -> FloatArray:
-    """Return the prior that is likelier for the wrong targets: a share, or a curve by distance."""
-    if not fit.shape.by_distance:
-        share = as_prior(float(mass @ (1 - honest) / mass.sum()))
-        return np.array([logit(share), 0.0, 0.0])
-    Q = np.column_stack([np.ones(len(distance)), distance, distance**2])
-    pull = np.diag([1e-9, PULL_OF_PRIOR, PULL_OF_PRIOR])
-    prior = fit.prior
+    pull = np.array([1e-9, PULL_OF_PRIOR, PULL_OF_PRIOR])
     for _ in range(3):
-        p = expit(np.clip(Q @ prior, _LOWEST, _HIGHEST))
-        bend = (Q * (mass * p * (1 - p))[:, None]).T @ Q + pull
-        prior = prior + np.linalg.solve(bend, Q.T @ (mass * (1 - honest - p)) - pull @ prior)
+        p = expit(_within(curve[:, None] @ powers[:, :3], _LOWEST, _HIGHEST)[:, 0])
+        sums = powers @ (mass * p * (1 - p))[..., None]
+        bend = sums[:, _HANKEL, 0] + np.diag(pull)
+        slope = powers[:, :3] @ (wrong - mass * p)[..., None] - (pull * curve)[..., None]
+        step = np.linalg.solve(bend, slope)[..., 0]
+        curve = curve + step
+        if np.abs(step).max() < _STILL:  # the next one would be the square of that
+            break
+    prior[by] = curve
     return prior
 
 
 def _new_slopes(
-    fit: Fit,
-    distance: FloatArray,
-    columns: FloatArray,
-    mass: FloatArray,
-    bell: FloatArray,
-    off: FloatArray,
+    fits: _Fits, distance: FloatArray, columns: FloatArray, mass: FloatArray, look: Look
 ) -> FloatArray:
     """Return likelier slopes of the logarithm of the size of errors: by a step of Fisher's."""
-    Z = _of_size(distance, columns, fit.shape.sizes)
-    Z = Z - mass @ Z / mass.sum()
-    u = fit.errors.in_scales(off)
-    bend = (Z * mass[:, None]).T @ Z
-    bend.flat[:: len(bend) + 1] += 1.0
-    if not fit.slopes.any():  # far from the likeliest slopes, where Fisher's step overshoots
-        return np.linalg.solve(bend, Z.T @ (mass * np.log(np.maximum(np.abs(u), _SMALL))))
-    pull = Z.T @ (mass * (bell * u * u - 1)) / 2 - fit.slopes
-    return np.asarray(fit.slopes + np.linalg.solve(bend, pull))
+    Z = _of_size(distance, columns, fits.sizes)
+    Z -= mass[:, None] @ Z / mass.sum(axis=1)[:, None, None]
+    u = look.off / fits.errors.scale_of(look.off)
+    heavy = (Z * mass[..., None]).transpose(0, 2, 1)
+    bend = heavy @ Z + np.eye(Z.shape[2])
+    is_first = ~fits.slopes.any(axis=1, keepdims=True)  # from afar, Fisher's step overshoots
+    logs = np.log(np.maximum(np.abs(u), _SMALL))
+    pull = heavy @ np.where(is_first, logs, (look.bell * u * u - 1) / 2)[..., None]
+    return np.asarray(fits.slopes + np.linalg.solve(bend, pull - fits.slopes[..., None])[..., 0])
 
 
 # -- The search ------------------------------------------------------------------------------------
@@ -336,47 +427,52 @@ def _search(rows: Rows, rng: np.random.Generator) -> Found:
     Several minima are followed, and the likeliest explanation decides between them: the deepest
     minimum of least trimmed squares need not be the plane of the majority.
     """
-    fits = []
+    starts = []
     for theta in trimmed_starts(rows, rng):
         off = rows.y - rows.A @ theta
-        size = max(weighted_median(np.abs(off), rows.mass), rows.floor) / NORMAL.quantile(0.5)
-        bell = Explanation(NORMAL, 0.0, size, size, floor=rows.floor)
-        for parts, by_distance in product(PARTS, (False, True)):
-            start = bell.with_outliers(off, rows.mass, parts)
-            fits.append(settle(rows, theta, start, Shape(by_distance), _FIRST_LINE_STEPS))
+        bell = _around(NORMAL, off, rows)
+        for parts in PARTS:
+            errors = bell.with_outliers(off, rows.mass, parts)
+            starts += [Start(theta, errors, Shape(by)) for by in (False, True)]
+    fits = settle(rows, starts, _FIRST_LINE_STEPS)
     promising = sorted(fits, key=_rank)[-_PROMISING:]
-    wrong = max((_go_on(rows, each, each.errors) for each in promising), key=_rank)
-    wrong = max([wrong, *(_go_on(rows, wrong, it) for it in wrong.errors.simpler())], key=_rank)
+    wrong = max(_go_on(rows, [(each, each.errors) for each in promising]), key=_rank)
+    simpler = _go_on(rows, [(wrong, errors) for errors in wrong.errors.simpler()])
+    wrong = max([wrong, *simpler], key=_rank)
     off = rows.y - rows.A @ wrong.theta
     tail = explain_honest(off, rows.mass, rows.floor)
     honest = _honest(rows, wrong.theta, tail)
     other = explain_wrong(off, rows.mass, rows.floor, may_be_skewed=tail.is_skewed)
     if other.bell is not NORMAL or other.is_skewed:
-        wrong = max(wrong, _go_on(rows, wrong, other), key=_rank)
-    if honest.shape.sizes and honest.value > wrong.value:
-        shape = replace(wrong.shape, sizes=honest.shape.sizes)
-        wrong = max(wrong, settle(rows, wrong.theta, wrong.errors, shape), key=_rank)
+        wrong = max([wrong, *_go_on(rows, [(wrong, other)])], key=_rank)
+    if honest.sizes and honest.value > wrong.value:
+        shape = replace(wrong.shape, sizes=honest.sizes)
+        wrong = max([wrong, *settle(rows, [Start(wrong.theta, wrong.errors, shape)])], key=_rank)
     return Found(honest, wrong)
 
 
-def _go_on(rows: Rows, fit: Fit, errors: Explanation) -> Fit:
-    """Return what more steps lead to, from another explanation of errors perhaps."""
-    return settle(rows, fit.theta, errors, fit.shape)
+def _around(bell: Bell, off: FloatArray, rows: Rows) -> Explanation:
+    """Return a bell of the size of the median error."""
+    size = max(weighted_median(np.abs(off), rows.mass), rows.floor) / bell.quantile(0.5)
+    return Explanation(bell, 0.0, size, size, floor=rows.floor)
+
+
+def _go_on(rows: Rows, pairs: Sequence[tuple[Fit, Explanation]]) -> list[Fit]:
+    """Return what more steps lead to, from other explanations of errors perhaps."""
+    return settle(rows, [Start(fit.theta, errors, fit.shape) for fit, errors in pairs])
 
 
 def _honest(rows: Rows, theta: FloatArray, heavy: Explanation) -> Fit:
     """Return the best fit without wrong targets, given the best distribution of errors nearby."""
-    fits = [settle(rows, theta, heavy, Shape())]
-    theta = fits[0].theta
-    bells = {NORMAL, heavy.bell}
-    shapes = [Shape(), Shape(sizes=_sizes_that_pay(rows, fits[0]))]
-    off = rows.y - rows.A @ theta
-    for shape, bell in product(shapes, bells):
-        if shape.sizes or bell is NORMAL:
-            size = max(weighted_median(np.abs(off), rows.mass), rows.floor) / bell.quantile(0.5)
-            start = Explanation(bell, 0.0, size, size, floor=rows.floor)
-            fits.append(settle(rows, theta, start, shape))
-    return max(fits, key=_rank)
+    (first,) = settle(rows, [Start(theta, heavy, Shape())])
+    off = rows.y - rows.A @ first.theta
+    shapes = [Shape(), Shape(sizes=_sizes_that_pay(rows, first))]
+    starts = [
+        Start(first.theta, _around(bell, off, rows), shape)
+        for shape, bell in product(shapes, dict.fromkeys((NORMAL, heavy.bell)))
+        if shape.sizes or bell is NORMAL
+    ]
+    return max([first, *settle(rows, starts)], key=_rank)
 
 
 def _sizes_that_pay(rows: Rows, fit: Fit) -> tuple[int, ...]:
@@ -385,14 +481,13 @@ def _sizes_that_pay(rows: Rows, fit: Fit) -> tuple[int, ...]:
     The gain is that of the score test, one column after the other. A bell of heavy tails bounds
     what a single row adds to it.
     """
-    bell = _BOUNDED
     off = rows.y - rows.A @ fit.theta
-    size = max(weighted_median(np.abs(off), rows.mass), rows.floor) / bell.quantile(0.5)
-    excess = bell.weight(off / size) * (off / size) ** 2
+    u = off / _around(_BOUNDED, off, rows).above
+    excess = _BOUNDED.weight(u) * u**2
     excess -= rows.mass @ excess / rows.mass.sum()
-    far = rows.leverage(fit.gram) * fit.total
-    middle, width = _places(far, rows.mass)
-    distance = (_log(far) - middle) / width
+    logs = _log(rows.leverage(fit.inverse) * fit.total)
+    middle, width = _places(logs, rows.mass)
+    distance = (logs - middle) / width
     d = rows.columns.shape[1]
     Z = _of_size(distance, rows.columns, tuple(range(2 * d + 1)))
     root = np.sqrt(rows.mass)[:, None]
@@ -434,13 +529,12 @@ def _judge_all(
     honest = np.zeros(n)
     honest[slice(None) if part is None else part] = fit.honest
     errors, sizes, closeness, log_prior = np.empty((4, n))
-    inverse = np.linalg.inv(fit.gram)
     step = max(1, _BLOCK // max(1, d))
     for start in range(0, n, step):
         block = slice(start, start + step)
         A = unit.apply(X[block])
-        leverage = np.einsum("ij,ij->i", A @ inverse, A)
-        place = place_rows(fit, A[:, :d], leverage)
+        leverage = np.einsum("ij,ij->i", A @ fit.inverse, A)
+        place = place_rows(fit, A[:, :d], _log(leverage * fit.total))
         errors[block] = y[block] - A @ fit.theta
         sizes[block], log_prior[block] = place.spread, place.log_prior
         closeness[block] = fitted_spread(leverage, honest[block])

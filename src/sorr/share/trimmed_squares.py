@@ -50,7 +50,7 @@ class Units(NamedTuple):
     def apply(self, X: Any) -> FloatArray:
         """Return rows in these units, with a column of ones for the intercept."""
         dense: Any = X.toarray() if is_sparse(X) else X
-        A = np.ones((dense.shape[0], len(self.centre) + self.intercept))
+        A = np.ones((dense.shape[0], len(self.centre) + self.intercept), order="F")
         A[:, : len(self.centre)] = (dense - self.centre) / self.unit
         return A
 
@@ -76,15 +76,23 @@ class Rows(NamedTuple):
         return self.A[:, :-1] if self.intercept else self.A
 
     def solve(self, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the least-squares plane of weighted rows, and its gram matrix."""
-        heavy = self.A * weight[:, None]
-        gram = heavy.T @ self.A
-        gram.flat[:: len(gram) + 1] += _RIDGE * max(np.trace(gram) / len(gram), 1e-300)
-        return np.linalg.solve(gram, heavy.T @ self.y), gram
+        """Return the least-squares plane of weighted rows, and the inverse of its gram matrix.
 
-    def leverage(self, gram: FloatArray) -> FloatArray:
+        Several weights of each row give several planes.
+        """
+        p = self.A.shape[1]
+        heavy = self.A.T * weight[..., None, :]
+        gram = heavy @ self.A
+        right = np.empty((*gram.shape[:-1], p + 1))
+        right[..., :p], right[..., p] = np.eye(p), heavy @ self.y
+        diagonal = np.einsum("...ii->...i", gram)
+        diagonal += np.maximum(diagonal.sum(axis=-1, keepdims=True) * (_RIDGE / p), 1e-300)
+        found = np.linalg.solve(gram, right)
+        return found[..., p], found[..., :p]
+
+    def leverage(self, inverse: FloatArray) -> FloatArray:
         """Return how much each row could move that plane."""
-        return np.asarray(np.einsum("ij,ij->i", self.A @ np.linalg.inv(gram), self.A))
+        return np.asarray((inverse @ self.A.T * self.A.T).sum(axis=-2))
 
 
 # -- Starts: least trimmed squares -----------------------------------------------------------------
