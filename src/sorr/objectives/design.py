@@ -138,7 +138,7 @@ class Design:
         return total
 
     def gram(self, weight: FloatArray) -> FloatArray:
-        """Return the weighted sum of the outer products of the rows, in float64.
+        """Return the weighted sum of the outer products of the rows, added up in float64.
 
         With weights of shape (n_samples, l, l) that is the sum of Kronecker products of rows and
         weights: the matrix that maps flattened coefficients of shape (n_parameters, l).
@@ -163,8 +163,16 @@ class Design:
             edge = np.asarray(self.X.T @ weight)
         else:
             edge = np.zeros(d)
+            is_square = d >= _SQUARE_COLUMNS and bool((weight >= 0).all())
+            dtype = weight.dtype if is_square else np.float64
             for rows in self._blocks():
-                block = self.X[rows].astype(np.float64, copy=False)
+                block = self.X[rows].astype(dtype, copy=False)
+                if is_square:  # in the precision of the weights
+                    root = np.sqrt(weight[rows])
+                    scaled = block * root[:, None]
+                    total[:d, :d] += scaled.T @ scaled
+                    edge += root @ scaled
+                    continue
                 scaled = block * weight[rows, None]
                 total[:d, :d] += scaled.T @ block
                 if self.intercept:
