@@ -10,7 +10,6 @@ on a band of rows around the cut; and first-order steps if there are many parame
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -19,7 +18,13 @@ import numpy.typing as npt
 from sorr._checks import check_limits
 from sorr._typing import FloatArray
 from sorr.objectives import Objective, Point, RankedRangeObjective, blurred
-from sorr.solvers.descent import can_pass_corners, descend, newton_past_corners, search_line
+from sorr.solvers.descent import (
+    MAX_METRIC_PARAMETERS,
+    can_pass_corners,
+    descend,
+    newton_past_corners,
+    search_line,
+)
 from sorr.solvers.interior import InteriorMethod, solve_symmetric
 from sorr.solvers.solution import (
     Progress,
@@ -37,6 +42,7 @@ _Weigh: TypeAlias = Callable[[Point], Any]
 
 _MAX_DENSE_PARAMETERS = 2000  # parameters up to which matrices of them are made
 _MAX_POLISH_PARAMETERS = 128  # parameters up to which a Newton step for the last digits is cheap
+_COARSE_ROWS = 5000  # rows above which first Hessians of many parameters are in float32
 _FAST_PHASE_ROWS = 1000  # rows above which a fast phase comes first
 _NEWTON_CORNER_ROWS = 50_000  # rows above which Newton steps past corners beat wide bands
 _SLOW = 0.1  # share of the gap that a step leaves when larger steps should follow
@@ -332,18 +338,25 @@ def takes_all_rows(objective: Objective, point: Point) -> bool:
     )
 
 
-@dataclass
 class _NewtonSteps:
-    """Newton steps, for a smooth loss where nothing is ranked."""
+    """Newton steps, for a smooth loss where nothing is ranked.
 
-    objective: Objective
+    With many rows and parameters, Hessians are in float32, until a step is slow.
+    """
+
+    def __init__(self, objective: Objective) -> None:
+        self.objective = objective
+        is_wide = objective.n_parameters > MAX_METRIC_PARAMETERS
+        self.is_coarse = is_wide and objective.n_samples > _COARSE_ROWS
 
     def widen(self) -> bool:
-        return False
+        was_coarse, self.is_coarse = self.is_coarse, False
+        return was_coarse
 
     def __call__(self, point: Point) -> tuple[FloatArray, _Weigh]:
         objective = self.objective
-        gradient, hessian = objective.gradient(point), objective.hessian(point)
+        hessian = objective.hessian(objective.coarse(point) if self.is_coarse else point)
+        gradient = objective.gradient(point)
         step = solve_symmetric(hessian)(gradient.ravel()).reshape(objective.shape)
         return point.theta - step, objective.share_weights
 

@@ -37,7 +37,7 @@ _MAX_TRIALS = 30  # of a line search
 _ARMIJO = 1e-4  # share of the decrease promised by the slope that a step has to reach
 _WIDTHS = (0.5, 0.1)  # of rounded corners, relative to the typical loss
 _SUBGRADIENT_ROWS = 5000  # rows below which subgradients bring the last percent
-_MAX_METRIC_PARAMETERS = 65  # parameters up to which a Hessian from a sample is worth its price
+MAX_METRIC_PARAMETERS = 65  # parameters up to which a Hessian from a sample is worth its price
 _SAMPLE_TOL, _SAMPLE_STEPS = 1e-3, 8  # of Newton steps on the rows of that Hessian
 _NEAR_MINIMUM = 1e-2  # promised decrease, relative to the objective, at which a sample is no help
 _TINY = float(np.finfo(np.float64).tiny)
@@ -52,7 +52,6 @@ _STEPS_PER_TEMPERATURE = 30  # at most
 
 _CORNER_WIDTHS = (0.1, 0.03, 0.01, 0.003)  # relative to the mean loss of the rows that count
 _MAX_NEWTON_PARAMETERS = 512  # parameters up to which a Hessian is worth its price
-_STEPS_PER_WIDTH = 4  # at most
 
 
 def descend(
@@ -198,7 +197,7 @@ def _sampled_start(
 ) -> tuple[Point, Callable[[FloatArray], FloatArray] | None]:
     """Return a start and a metric from Newton steps on a sample of the rows."""
     n_parameters = objective.n_parameters
-    if n_parameters > _MAX_METRIC_PARAMETERS or not objective.loss.has_curvature:
+    if n_parameters > MAX_METRIC_PARAMETERS or not objective.loss.has_curvature:
         return point, None
     if isinstance(objective, PartitionedObjective):  # the point is the minimum of a sample
         return point, _newton_metric(objective, point)
@@ -385,7 +384,12 @@ def _search_weak_wolfe(
 # -- soft cuts and rounded corners ----------------------------------------------------------------
 
 
-def anneal(objective: RankedRangeObjective, point: Point, rng: np.random.Generator) -> Point:
+def anneal(
+    objective: RankedRangeObjective,
+    point: Point,
+    rng: np.random.Generator,
+    widths: Sequence[float] = _WIDTHS,
+) -> Point:
     """Return a point reached through soft versions of the objective, in which outliers fade."""
     scale = objective.typical_loss(point)
     if scale <= 0:  # every row is fitted already
@@ -400,6 +404,7 @@ def anneal(objective: RankedRangeObjective, point: Point, rng: np.random.Generat
             max_iter=_STEPS_PER_TEMPERATURE,
             rng=rng,
             memory=memory,
+            widths=widths,
         )
         point = objective.at(end.theta, end.raw)
     return point
@@ -419,16 +424,22 @@ def newton_past_corners(
     objective: RankedRangeObjective,
     point: Point,
     record: Callable[[Point], None] | None = None,
+    widths: Sequence[float] = _CORNER_WIDTHS,
+    max_steps: int = 4,
 ) -> Point:
-    """Return a lower point of an objective with corners, by Newton steps of shrinking width."""
+    """Return a lower point of an objective with corners, by Newton steps of shrinking width.
+
+    Each of the `widths` is relative to the mean loss of the rows that count, and good for at most
+    `max_steps` steps.
+    """
     best = point
     scale = objective.kept_loss(point)
     if scale <= 0:  # no row that counts has a loss
         return point
-    for relative in _CORNER_WIDTHS:
+    for relative in widths:
         width = relative * scale
         smooth = objective.smoothed(width)
-        for _ in range(_STEPS_PER_WIDTH):
+        for _ in range(max_steps):
             soft = blurred(smooth.trimmed(point.raw), width)
             gradient, hessian = soft.newton_model(point)
             step = -solve_symmetric(hessian)(gradient)

@@ -34,6 +34,7 @@ from sorr.solvers.convex import (
     refuse_unknown_pieces,
 )
 from sorr.solvers.descent import (
+    MAX_METRIC_PARAMETERS,
     anneal,
     can_pass_corners,
     descend,
@@ -60,6 +61,9 @@ _SAME_START = 0.7  # relative distance of raw predictions of starts that count a
 _FAST_TOL = 5e-5  # of the fast phase: promised decrease, relative to the objective
 _FAST_TOL_BEFORE_TRIMMING = 2e-6  # a trimming step costs as much as several fast ones
 _SHORT_FIT_STEPS = 25  # to a start by a convex relative of the loss
+_FAST_WIDTHS = (0.5, 0.1)  # of corners in the fast phase, relative to the typical loss
+_PATH = tuple(np.geomspace(1.5, 0.02, 12).tolist())  # of corners with many rows and parameters
+_TOL_BEFORE_PATH = 1e-5  # of the fast phase before it: Newton steps take less time to the same end
 _SHARP_WIDTHS = (0.01, 0.001)  # of the corners of losses with several outputs
 _NEAR_TOL = 0.4  # times the tolerance, from the minimum of a sample on: no step is taken below it
 _NEAR_WIDTHS = (0.03, 0.01, 0.003)  # of corners, from the minimum of a sample on
@@ -181,6 +185,16 @@ class _Search:
     is_sampled: bool = False
     minima: list[_LocalMinimum] = field(default_factory=list)
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether there are many rows and parameters, of one output: steps cost most."""
+        return (
+            isinstance(self.objective, RankedRangeObjective)
+            and len(self.objective.shape) == 1
+            and self.objective.n_samples > _MAX_PATIENT_ROWS
+            and self.objective.n_parameters > MAX_METRIC_PARAMETERS
+        )
+
     def run(self, start: npt.ArrayLike | None, n_starts: int | Literal["auto"]) -> None:
         """Find a minimum from each starting point; certify the best, or all."""
         objective = self.objective
@@ -280,15 +294,21 @@ class _Search:
             )
         if self.certify and objective.is_convex and isinstance(objective, RankedRangeObjective):
             return approach(objective, point, rng=self.rng, record=record)
-        rough = objective
+        rough = objective.rough() if start.needs_annealing or self.is_wide else objective
+        has_path = self.is_wide and can_pass_corners(objective)  # one width is enough before it
+        widths = _FAST_WIDTHS[:1] if has_path else _FAST_WIDTHS
         if start.needs_annealing:
-            rough = objective.rough()
-            soft = anneal(rough, rough.at(point.theta), self.rng)
+            soft = anneal(rough, rough.at(point.theta), self.rng, widths)
             point = soft if soft.value < point.value else point
             self.trace.add(number, "anneal", point.value)
-        point = descend(rough, point, tol=tol, rng=self.rng, record=record)
+        tol = _TOL_BEFORE_PATH if has_path else tol
+        point = descend(rough, point, tol=tol, rng=self.rng, record=record, widths=widths)
+        if has_path:
+            point = newton_past_corners(rough, rough.coarse(point), record, _PATH, max_steps=1)
         if rough is not objective:
             point = objective.at(point.theta)
+        if has_path:
+            return point
         if can_pass_corners(objective):
             point = newton_past_corners(objective, point, record)
         elif (
@@ -304,7 +324,7 @@ class _Search:
         gap, is_fixed = np.inf, False
         is_patient = self.objective.n_samples <= _MAX_PATIENT_ROWS
         is_near = isinstance(self.objective, PartitionedObjective)
-        inner = self.tol if is_near or self.objective.is_convex else 1e-3
+        inner = self.tol if is_near or self.is_wide or self.objective.is_convex else 1e-3
         for _ in range(self.max_iter):
             majoriser, touching = self.objective.majorise(point)
             certified = minimise_top_sum(majoriser, touching, tol=inner)
