@@ -47,7 +47,7 @@ _NONSMOOTH_TRIALS = 40  # of a line search
 _WOLFE_SLOPE = 0.9  # share of the slope that may be left after a step
 _PATIENCE = 10  # steps over which a decrease is judged: at a kink, single ones are often short
 
-_TEMPERATURES = (0.5, 0.1)  # relative to the typical loss at the start
+TEMPERATURES = (0.5, 0.1)  # relative to the typical loss at the start
 _STEPS_PER_TEMPERATURE = 30  # at most
 
 _CORNER_WIDTHS = (0.1, 0.03, 0.01, 0.003)  # relative to the mean loss of the rows that count
@@ -389,13 +389,14 @@ def anneal(
     point: Point,
     rng: np.random.Generator,
     widths: Sequence[float] = _WIDTHS,
+    temperatures: Sequence[float] = TEMPERATURES,
 ) -> Point:
     """Return a point reached through soft versions of the objective, in which outliers fade."""
     scale = objective.typical_loss(point)
     if scale <= 0:  # every row is fitted already
         return point
     memory = Memory()
-    for temperature in _TEMPERATURES:
+    for temperature in temperatures:
         soft = annealed(objective, temperature * scale)
         end = descend(
             soft,

@@ -35,6 +35,7 @@ from sorr.solvers.convex import (
 )
 from sorr.solvers.descent import (
     MAX_METRIC_PARAMETERS,
+    TEMPERATURES,
     anneal,
     can_pass_corners,
     descend,
@@ -298,7 +299,10 @@ class _Search:
         has_path = self.is_wide and can_pass_corners(objective)  # one width is enough before it
         widths = _FAST_WIDTHS[:1] if has_path else _FAST_WIDTHS
         if start.needs_annealing:
-            soft = anneal(rough, rough.at(point.theta), self.rng, widths)
+            # Without corners, a second temperature gains less than 1e-4 and costs a tenth.
+            is_short = self.is_wide and objective.loss.smooth
+            heat = TEMPERATURES[:1] if is_short else TEMPERATURES
+            soft = anneal(rough, rough.at(point.theta), self.rng, widths, heat)
             point = soft if soft.value < point.value else point
             self.trace.add(number, "anneal", point.value)
         tol = _TOL_BEFORE_PATH if has_path else tol
