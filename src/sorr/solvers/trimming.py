@@ -296,7 +296,8 @@ class _Search:
         if self.certify and objective.is_convex and isinstance(objective, RankedRangeObjective):
             return approach(objective, point, rng=self.rng, record=record)
         rough = objective.rough() if start.needs_annealing or self.is_wide else objective
-        has_path = self.is_wide and can_pass_corners(objective)  # one width is enough before it
+        # One width is enough before a path. It ends at corners that only a certificate gets past.
+        has_path = self.is_wide and self.certify and can_pass_corners(objective)
         widths = _FAST_WIDTHS[:1] if has_path else _FAST_WIDTHS
         if start.needs_annealing:
             # Without corners, a second temperature gains less than 1e-4 and costs a tenth.
