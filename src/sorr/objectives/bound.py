@@ -78,6 +78,33 @@ def finish_bound(height: float, pulled: FloatArray, C: float) -> float:
     return max(shrink * height - shrink**2 * C * square, 0.0)
 
 
+class Planes:
+    """Weighted sums of tangents: planes below a convex objective without its ridge.
+
+    A mixture of two planes is one too. If their slopes in the intercept have opposite signs, the
+    mixture without a slope gives a bound.
+    """
+
+    def __init__(self, C: float, n_features: int) -> None:
+        self._C, self._n_features = C, n_features
+        self._planes: list[tuple[float, FloatArray]] = []
+        self.is_done = False
+
+    def add(self, height: float, pull: FloatArray) -> float:
+        """Add a plane, by its height at zero and its gradient; return the best bound with it."""
+        best, slope = 0.0, float(pull[-1])
+        for other_height, other in self._planes:
+            other_slope = float(other[-1])
+            if slope * other_slope <= 0 and slope != other_slope:
+                part = other_slope / (other_slope - slope)
+                mixed = part * pull + (1 - part) * other
+                level = part * height + (1 - part) * other_height
+                best = max(best, finish_bound(level, mixed[: self._n_features], self._C))
+                self.is_done = True  # what is lost by the mixture is of second order
+        self._planes.append((height, pull))
+        return best
+
+
 def _admissible(objective: RankedRangeObjective, weights: FloatArray) -> FloatArray:
     """Return the weights reduced to the limits of each row and the total of each group."""
     admissible = np.zeros_like(weights)  # zero for rows in no group

@@ -16,6 +16,7 @@ from sorr.losses import Loss
 _SQUARE_COLUMNS = 40  # columns from which half of a symmetric product is faster than all of it
 _MAX_COPIED = 1 << 18  # entries of X up to which a copy with a column of ones makes steps cheaper
 _BLOCK = 1 << 18  # entries of X that are worked on at a time: they stay in the cache
+_GRAM_BLOCK = 1 << 15  # the same of many rows, where two copies are needed
 _FLAT = 1e-3  # spread of the middle half, relative to the whole, below which it is not a scale
 _NORMAL = 1.4826  # from the median absolute deviation to the standard deviation of a normal
 _TAIL = 1.2816  # 80 % of |x| lie below, for a standard normal
@@ -165,7 +166,8 @@ class Design:
             edge = np.zeros(d)
             is_square = d >= _SQUARE_COLUMNS and bool((weight >= 0).all())
             dtype = weight.dtype if is_square else np.float64
-            for rows in self._blocks():
+            size = _BLOCK if is_square or self.X.size <= _BLOCK else _GRAM_BLOCK
+            for rows in self._blocks(size):
                 block = self.X[rows].astype(dtype, copy=False)
                 if is_square:  # in the precision of the weights
                     root = np.sqrt(weight[rows])
@@ -236,9 +238,9 @@ class Design:
         """Tell whether the rows have to be widened, block by block, for a product."""
         return factor.dtype.itemsize > self.dtype.itemsize and not self.is_sparse
 
-    def _blocks(self) -> list[slice]:
+    def _blocks(self, size: int = _BLOCK) -> list[slice]:
         stored = self.X.nnz if self.is_sparse else self.X.size
-        step = max(1, _BLOCK * self.n_samples // max(1, stored))
+        step = max(1, size * self.n_samples // max(1, stored))
         return [slice(start, start + step) for start in range(0, self.n_samples, step)]
 
 

@@ -117,12 +117,14 @@ class Block(NamedTuple):
             weights *= self.mass
         return weights
 
-    def sum_by_group(self, rows: IntArray, n_groups: int) -> FloatArray:
+    def sum_by_group(self, chosen: BoolArray | None, n_groups: int) -> FloatArray:
         """Return the mass of some of the rows in each group."""
-        mass = None if self.mass is None else self.mass[rows]
+        if chosen is None:
+            return np.zeros(n_groups)
         if self.group is not None:
-            return np.bincount(self.group[rows], mass, n_groups).astype(np.float64)
-        return np.array([float(len(rows)) if mass is None else float(mass.sum())])
+            mass = chosen if self.mass is None else chosen * self.mass
+            return np.bincount(self.group, mass, n_groups).astype(np.float64)
+        return np.array([np.count_nonzero(chosen) if self.mass is None else chosen @ self.mass])
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,7 +268,7 @@ def weigh(
             if block.mass is not None:
                 is_taken &= block.mass > 0
             taken.append(_take(block, np.flatnonzero(is_taken)))
-            under += block.sum_by_group(np.flatnonzero(counted == 0), n_groups)
+            under += block.sum_by_group(counted == 0, n_groups)
         weights = block.weights(counted, ask)
         values, slopes = loss.value_and_gradient(block.y, block.raw)
         total += weighted_sum(values, weights)
@@ -458,25 +460,14 @@ def tangents(part: Part, ask: Question, weights: RowWeights, shift: FloatArray |
             else:
                 cells.append(own)
                 value[g] += sums.sum()
-        pull += _pull(block.X, np.column_stack(cells), part.intercept)
+        each = np.array(cells).T if is_single else np.column_stack(cells)  # sums are faster
+        pull += _pull(block.X, each, part.intercept)
     pulls = pull.reshape(len(theta), n_cells, outputs).transpose(1, 0, 2)
     return Tangents(weight, value, pulls[:, :, 0] if is_single else pulls)
 
 
 def _where(mine: BoolArray, residual: FloatArray) -> FloatArray:
     return np.asarray(np.where(mine if residual.ndim == 1 else mine[:, None], residual, 0.0))
-
-
-@dataclass(frozen=True, eq=False)
-class CutWeights:
-    """The shares of the rows at the parameters of the bound: for a loss of one piece."""
-
-    cuts: Cuts
-
-    def of_block(self, part: Part, ask: Question, block: Block, values: FloatArray) -> FloatArray:
-        """Return the weights of the rows of a block."""
-        del part, values
-        return block.weights(self.cuts.shares(block.order(ask.loss), block.group), ask)[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -577,24 +568,21 @@ def _of_rows(values: FloatArray, group: IntArray | None) -> FloatArray:
 
 def _split(
     order: FloatArray, edges: Edges, group: IntArray | None
-) -> tuple[IntArray, BoolArray, IntArray, IntArray]:
-    """Return the rows above the brackets, which are between them, those inside, those below."""
-    above = below = np.arange(0)
-    between = np.ones(len(order), dtype=bool)
-    outside = np.zeros(len(order), dtype=bool)
+) -> tuple[BoolArray | None, BoolArray, IntArray, BoolArray | None]:
+    """Return which rows are above the brackets, between and below them, and the rows inside.
+
+    None of them is above or below where there is no cut.
+    """
+    above = below = None
+    between, outside = np.ones(len(order), dtype=bool), np.zeros(len(order), dtype=bool)
     if (edges.high < np.inf).any():
-        high, top = _of_rows(edges.high, group), _of_rows(edges.top, group)
-        between &= order < high
-        over = order > top
-        outside |= over
-        above = np.flatnonzero(over)
+        between = order < _of_rows(edges.high, group)
+        outside = above = order > _of_rows(edges.top, group)
     if (edges.low > -np.inf).any():
-        low, bottom = _of_rows(edges.low, group), _of_rows(edges.bottom, group)
-        between &= order > low
-        under = order < bottom
-        outside |= under
-        below = np.flatnonzero(under)
-    return above, between, np.flatnonzero(~(between | outside)), below
+        between &= order > _of_rows(edges.low, group)
+        below = order < _of_rows(edges.bottom, group)
+        outside = outside | below
+    return above, between, np.flatnonzero(between == outside), below
 
 
 def _times(slopes: FloatArray, weights: FloatArray) -> FloatArray:

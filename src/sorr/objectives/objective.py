@@ -34,6 +34,7 @@ _LEAST_CURVATURE = 0.2  # share of the curvature of the kept rows that a cut at 
 _OUTLIER_LOSS_RATIO = 100.0  # times the loss of the kept rows: outliers make up a mean above this
 _METRIC_ROWS = 2000  # rows of a sample for a Hessian, or for each parameter:
 _METRIC_ROWS_PER_PARAMETER = 50
+_SORTED_ROWS = 5000  # losses up to which sorting them costs nothing
 _FLOAT32_ROWS = 5000  # rows from which predictions are in float32: exponentials take a fifth
 FLOAT32_TARGET = 1e15  # largest target for float32: its square fits, with some room
 _FLOAT32_COPY = (500_000, 10_000_000)  # entries of X between which a copy in float32 pays
@@ -404,9 +405,7 @@ class RankedRangeObjective:
         it stays and the matrix is positive definite. What the rows add may be `known`.
         """
         gain: Any = 0.0
-        hessian = (
-            self.curvature_at(point.raw) if known is None else known + np.diag(self.ridge_diagonal)
-        )
+        hessian = self.hessian(point) if known is None else known + np.diag(self.ridge_diagonal)
         losses, slopes = self.losses(point.raw), self.loss.gradient(self.y, point.raw)
         for group in self.groups:
             if group.k < group.mass * (1 - 1e-9):
@@ -429,11 +428,15 @@ class RankedRangeObjective:
         """Return the density of the losses of a group at a rank, times their covariance there."""
         masses = self.groups.masses
         rows = np.arange(self.n_samples)[group.rows]
-        order = rows[np.argsort(-losses[rows])]
-        cut = int(np.searchsorted(np.cumsum(masses[order]), rank))
         reach = max(5 * self.n_parameters, len(rows) // 40, 2)
-        near = order[max(cut - reach, 0) : cut + reach]
-        width = float(losses[near[0]] - losses[near[-1]])
+        if self.is_weighted or len(rows) <= _SORTED_ROWS:
+            order = rows[np.argsort(-losses[rows])]
+            cut = int(np.searchsorted(np.cumsum(masses[order]), rank))
+            near = order[max(cut - reach, 0) : cut + reach]
+        else:
+            ends = max(int(rank) - 1 - reach, 0), min(int(rank) - 1 + reach, len(rows) - 1)
+            near = rows[np.argpartition(-losses[rows], ends)[slice(*ends)]]
+        width = float(np.ptp(losses[near]))
         width = max(width, 1e-3 * float(np.abs(losses[near]).mean()), 1e-12)
         weight, slope = group.scale * masses[near] / width, slopes[near]
         design = self.design.take(near)

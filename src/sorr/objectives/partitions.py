@@ -27,7 +27,7 @@ from sorr._typing import FloatArray, IntArray
 from sorr.losses import Loss
 from sorr.objectives import kernels
 from sorr.objectives.band import Band
-from sorr.objectives.bound import finish_bound
+from sorr.objectives.bound import Planes, finish_bound
 from sorr.objectives.cuts import Guess, Recipe, settle
 from sorr.objectives.design import Design
 from sorr.objectives.groups import Groups
@@ -36,7 +36,6 @@ from sorr.objectives.kernels import (
     ConstantSums,
     ConstantWeights,
     Cuts,
-    CutWeights,
     Dropped,
     Part,
     Question,
@@ -93,8 +92,8 @@ class Weighed(NamedTuple):
     """A handle to shares: the cuts, and sums that came with them."""
 
     cuts: Cuts
-    gradient: FloatArray | None
-    """Without the ridge; None if it has not been computed."""
+    gradient: FloatArray
+    """Without the ridge."""
     hessian: FloatArray | None
     """Of a loss with rounded corners, without cuts and ridge; None for other losses."""
     dropped: FloatArray
@@ -122,33 +121,6 @@ class PartRay:
     def largest_move(self) -> float:
         """The largest change of a prediction of the sample along the direction."""
         return float(np.abs(self.objective.sample.raw_prediction(self.direction)).max())
-
-
-class _Planes:
-    """Weighted sums of tangents: planes below a convex objective without its ridge.
-
-    A mixture of two planes is one too. If their slopes in the intercept have opposite signs, the
-    mixture without a slope gives a bound.
-    """
-
-    def __init__(self, objective: PartitionedObjective) -> None:
-        self._C, self._n_features = objective.C, objective.n_features
-        self._planes: list[tuple[float, FloatArray]] = []
-        self.is_done = False
-
-    def add(self, height: float, pull: FloatArray) -> float:
-        """Add a plane, by its height at zero and its gradient; return the best bound with it."""
-        best, slope = 0.0, float(pull[-1])
-        for other_height, other in self._planes:
-            other_slope = float(other[-1])
-            if slope * other_slope <= 0 and slope != other_slope:
-                part = other_slope / (other_slope - slope)
-                mixed = part * pull + (1 - part) * other
-                level = part * height + (1 - part) * other_height
-                best = max(best, finish_bound(level, mixed[: self._n_features], self._C))
-                self.is_done = True  # what is lost by the mixture is of second order
-        self._planes.append((height, pull))
-        return best
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -406,11 +378,7 @@ class PartitionedObjective:
 
     def gradient(self, point: Point) -> FloatArray:
         """Return the subgradient at a point."""
-        pulled = point.shares.gradient
-        if pulled is None:
-            sums = self.engine.map(kernels.weigh, self._ask(point.theta), point.shares.cuts)
-            pulled = sum(each.pull for each in sums)
-        return np.asarray(pulled + self.sample.ridge_gradient(point.theta))
+        return np.asarray(point.shares.gradient + self.sample.ridge_gradient(point.theta))
 
     def hessian(self, point: Point) -> FloatArray:
         """Return the second derivative for fixed shares, on the sample: no round over the rows."""
@@ -513,9 +481,9 @@ class PartitionedObjective:
 
     # -- Bounds and bands ------------------------------------------------------------------------
 
-    def share_weights(self, point: Point) -> CutWeights:
-        """Return the shares of the rows as weights of the pieces of their losses."""
-        return CutWeights(point.shares.cuts)
+    def share_weights(self, point: Point) -> None:
+        """Return None: the planes that touch the objective need no other weights."""
+        del point
 
     def lower_bound(self, point: Point, weights: Any, enough: float = np.inf) -> float:
         """Return a lower bound of a convex objective, from any weights of its rows at a point.
@@ -526,15 +494,12 @@ class PartitionedObjective:
         `enough`. With one output, two sums whose slopes have opposite signs are mixed, so that
         slopes cancel at once: the steps are a little too long on purpose.
         """
+        if weights is None:
+            return self._bound_by_planes(point, enough)
         is_single = len(self.shape) == 1
         is_curved = self.has_intercept and self.loss.has_curvature
         limit = np.array([group.scale * group.width for group in self.groups])
-        best, planes, shift = 0.0, _Planes(self), np.zeros(self.shape[1:])
-        known = point.shares.gradient if isinstance(weights, CutWeights) else None
-        if known is not None and is_curved:
-            if is_single:
-                planes.add(self.kept_loss(point) - float(np.vdot(known, point.theta)), known)
-            shift = shift - self._intercept_step(point, shift, known[-1])
+        best, planes, shift = 0.0, Planes(self.C, self.n_features), np.zeros(self.shape[1:])
         for _ in range(_MAX_BALANCE_ROUNDS):
             asked = self._ask(point.theta), weights, shift if np.any(shift) else None
             answers = self.engine.map(kernels.tangents, *asked)
@@ -554,6 +519,29 @@ class PartitionedObjective:
             if not is_curved or is_balanced or best >= enough or planes.is_done:
                 break
             shift = shift - self._intercept_step(point, shift, slope)
+        return best
+
+    def _bound_by_planes(self, point: Point, enough: float) -> float:
+        """Return a bound from planes that touch the objective at some intercepts.
+
+        Each is an evaluation there.
+        """
+        best, planes, theta = 0.0, Planes(self.C, self.n_features), point.theta
+        size = sum(group.scale * group.width for group in self.groups)
+        for _ in range(_MAX_BALANCE_ROUNDS):
+            pull = point.shares.gradient
+            height = self.kept_loss(point) - float(np.vdot(pull, point.theta))
+            slope = np.abs(pull[self.n_features :]).max(initial=0.0) / size
+            if slope <= 1e-13:
+                best = max(best, finish_bound(height, pull[: self.n_features].ravel(), self.C))
+            if pull.ndim == 1 and self.has_intercept:
+                best = max(best, planes.add(height, pull))
+            if slope <= 1e-15 or best >= enough or planes.is_done:
+                break
+            shift = point.theta[-1] - theta[-1]
+            moved = point.theta.copy()
+            moved[-1] -= self._intercept_step(point._replace(theta=theta), shift, pull[-1])
+            point = self.near(point, moved)
         return best
 
     def _bound_from(self, height: FloatArray, pull: FloatArray, size: float) -> float:
