@@ -48,8 +48,8 @@ from sorr.objectives.sampling import Sample, constant_rows, merge_copies, seems_
 
 _FEW_ENTRIES = 1 << 21  # entries of X that are gathered in memory: above, rounds are faster
 _WIDE_ENTRIES = 1 << 24  # the same, if a sample that is large enough would be a quarter of them
-_SAMPLED = 0.1  # share of the rows in a sample
-_SAMPLE_ROWS = (4000, 100_000)  # fewest and most rows of a sample
+_SAMPLED = 0.05  # share of the rows in a sample
+_SAMPLE_ROWS = (4000, 50_000)  # fewest and most rows of a sample
 _ROWS_PER_PARAMETER = 50  # of a sample, at least
 _MAX_PARAMETERS = 65  # up to which rounds over all rows are few: a sample gives a Hessian
 _PROBE = 8192  # rows of the sample that guess where cuts are
@@ -181,7 +181,7 @@ class PartitionedObjective:
         groups : Groups
             Ranks and masses of the groups; a `weight` of any length says that rows have masses.
         sample_size : int, optional
-            About how many rows to sample, by default a tenth of many rows. They are drawn by
+            About how many rows to sample, by default a twentieth of many rows. They are drawn by
             their number among all rows.
         rng : Generator
         """
@@ -539,8 +539,11 @@ class PartitionedObjective:
             if slope <= 1e-15 or best >= enough or planes.is_done:
                 break
             shift = point.theta[-1] - theta[-1]
+            step = self._intercept_step(point._replace(theta=theta), shift, pull[-1])
+            if not np.any(step):  # nothing curves
+                break
             moved = point.theta.copy()
-            moved[-1] -= self._intercept_step(point._replace(theta=theta), shift, pull[-1])
+            moved[-1] -= step
             point = self.near(point, moved)
         return best
 

@@ -36,9 +36,11 @@ _MEMORY = 8  # steps that are remembered by default
 _MAX_TRIALS = 30  # of a line search
 _ARMIJO = 1e-4  # share of the decrease promised by the slope that a step has to reach
 _WIDTHS = (0.5, 0.1)  # of rounded corners, relative to the typical loss
+_EARLY_TOL = 2.5e-5  # of Newton steps on corners that are wider than the last ones
 _SUBGRADIENT_ROWS = 5000  # rows below which subgradients bring the last percent
 MAX_METRIC_PARAMETERS = 65  # parameters up to which a Hessian from a sample is worth its price
 _SAMPLE_TOL, _SAMPLE_STEPS = 1e-3, 8  # of Newton steps on the rows of that Hessian
+_MAX_RISE = 1.2  # of the objective of a sample, if it drops no more rows than its share
 _NEAR_MINIMUM = 1e-2  # promised decrease, relative to the objective, at which a sample is no help
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -83,7 +85,8 @@ def descend(
     for width in widths:
         smooth = objective.smoothed(width * scale if scale > 0 else width)
         start = smooth.at(point.theta, point.raw)
-        last = tol if smooth.is_rounded else 10 * tol  # Newton steps bring more than they cost
+        early = tol if width == widths[-1] else max(tol, _EARLY_TOL)
+        last = early if smooth.is_rounded else 10 * tol  # Newton steps bring more than they cost
         end = run(smooth, start, tol=last, record=None, memory=memory)
         point = objective.at(end.theta, end.raw)
         if point.value < best.value:
@@ -217,6 +220,17 @@ def _sampled_start(
         return end, metric
     moved = objective.near(point, end.theta)
     return (moved if moved.value < point.value else point), metric
+
+
+def settle_on_sample(sample: RankedRangeObjective, end: Point) -> FloatArray:
+    """Return the end of a search that dropped more rows, after a Newton step without that."""
+    if sample.n_parameters > _MAX_METRIC_PARAMETERS or not sample.loss.has_curvature:
+        return end.theta
+    point = sample.at(end.theta)
+    if point.value > _MAX_RISE * end.value:  # the precaution was needed: outliers would count
+        return end.theta
+    metric = partial(_newton_metric, sample)
+    return take_newton_steps(sample, point, metric, tol=_SAMPLE_TOL, max_iter=1).theta
 
 
 def take_newton_steps(

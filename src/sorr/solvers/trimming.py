@@ -11,7 +11,7 @@ DCA at the same point, so no step is worse.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -41,6 +41,7 @@ from sorr.solvers.descent import (
     descend,
     newton_past_corners,
     search_line,
+    settle_on_sample,
 )
 from sorr.solvers.solution import (
     Progress,
@@ -69,7 +70,7 @@ _SHARP_WIDTHS = (0.01, 0.001)  # of the corners of losses with several outputs
 _NEAR_TOL = 0.4  # times the tolerance, from the minimum of a sample on: no step is taken below it
 _NEAR_WIDTHS = (0.03, 0.01, 0.003)  # of corners, from the minimum of a sample on
 _START_ROWS = 1000  # of a sample, on which candidates are compared
-_SAMPLE_TOL = 0.5  # of the fast phase on a sample, times parameters for each row
+_SAMPLE_TOL = 5.0  # of the fast phase on a sample, times parameters for each row
 _TOUCHES = 1e-9  # relative distance below which a majoriser touches the objective
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -208,8 +209,7 @@ class _Search:
         lowest, n = np.inf, objective.n_samples
         ratio = np.inf if n <= MAX_TINY_ROWS else _MAX_POLISHED_RATIO
         for i, (number, point) in enumerate(ends):
-            is_near_lowest = n <= _MAX_PATIENT_ROWS and point.value <= ratio * lowest
-            is_polished = i == 0 or is_near_lowest
+            is_polished = i == 0 or (n <= _MAX_PATIENT_ROWS and point.value <= ratio * lowest)
             end = _LocalMinimum(point)
             if self.certify and is_polished:
                 end = self.concentrate(number, point)
@@ -224,18 +224,13 @@ class _Search:
     ) -> list[_Start]:
         """Return the ends of a search on a sample of the rows: all further steps are short."""
         sample = arrange(objective.first_sample, self.rng)
-        inner = _Search(
-            objective=sample,
-            trace=Trace(sample),
-            rng=self.rng,
-            certify=False,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            is_sampled=True,
+        inner = replace(
+            self, objective=sample, trace=Trace(sample), certify=False, is_sampled=True, minima=[]
         )
         inner.run(start, n_starts)
         ends = sorted((minimum.point for minimum in inner.minima), key=lambda point: point.value)
-        points = [objective.at(end.theta) for end in ends if not sample.is_higher(end, ends[0])]
+        ends = [end for end in ends if not sample.is_higher(end, ends[0])]
+        points = [objective.at(settle_on_sample(objective.sample, end)) for end in ends]
         if start is not None:
             points.append(objective.at(as_start(objective, start)))
         return [_Start(min(points, key=lambda point: point.value))]
@@ -273,7 +268,7 @@ class _Search:
 
     def descend(self, number: int, start: _Start) -> Point:
         """Return the end of the fast phase."""
-        objective, point = self.objective, start.point
+        objective, point, rng = self.objective, start.point, self.rng
         self.trace.add(number, "start", point.value)
         if start.is_near and self.certify:
             return point
@@ -282,19 +277,14 @@ class _Search:
             self.trace.add(number, "fast", reached.value)
 
         tol = _FAST_TOL_BEFORE_TRIMMING if self.certify else _FAST_TOL
-        if self.is_sampled:  # the noise of the sample is larger than what would be gained
+        if self.is_sampled:  # its noise and its precaution change more than would be gained
             tol = max(tol, _SAMPLE_TOL * objective.n_parameters / objective.n_samples)
         if isinstance(objective, PartitionedObjective):  # the point is the minimum of a sample
             return descend(
-                objective,
-                point,
-                tol=_NEAR_TOL * tol,
-                rng=self.rng,
-                record=record,
-                widths=_NEAR_WIDTHS,
+                objective, point, tol=_NEAR_TOL * tol, rng=rng, record=record, widths=_NEAR_WIDTHS
             )
         if self.certify and objective.is_convex and isinstance(objective, RankedRangeObjective):
-            return approach(objective, point, rng=self.rng, record=record)
+            return approach(objective, point, rng=rng, record=record)
         rough = objective.rough() if start.needs_annealing or self.is_wide else objective
         # One width is enough before a path. It ends at corners that only a certificate gets past.
         has_path = self.is_wide and self.certify and can_pass_corners(objective)
@@ -303,11 +293,11 @@ class _Search:
             # Without corners, a second temperature gains less than 1e-4 and costs a tenth.
             is_short = self.is_wide and objective.loss.smooth
             heat = TEMPERATURES[:1] if is_short else TEMPERATURES
-            soft = anneal(rough, rough.at(point.theta), self.rng, widths, heat)
+            soft = anneal(rough, rough.at(point.theta), rng, widths, heat)
             point = soft if soft.value < point.value else point
             self.trace.add(number, "anneal", point.value)
         tol = _TOL_BEFORE_PATH if has_path else tol
-        point = descend(rough, point, tol=tol, rng=self.rng, record=record, widths=widths)
+        point = descend(rough, point, tol=tol, rng=rng, record=record, widths=widths)
         if has_path:
             point = newton_past_corners(rough, rough.coarse(point), record, _PATH, max_steps=1)
         if rough is not objective:
@@ -320,7 +310,7 @@ class _Search:
             not (objective.loss.smooth or self.certify) and objective.n_samples <= _MAX_PATIENT_ROWS
         ):
             point = descend(
-                objective, point, tol=0.1 * tol, rng=self.rng, record=record, widths=_SHARP_WIDTHS
+                objective, point, tol=0.1 * tol, rng=rng, record=record, widths=_SHARP_WIDTHS
             )
         return point
 
@@ -333,8 +323,8 @@ class _Search:
         for _ in range(self.max_iter):
             majoriser, touching = self.objective.majorise(point)
             certified = minimise_top_sum(majoriser, touching, tol=inner)
-            moved = certified.point
-            if majoriser is not self.objective:
+            moved = point if certified.point is touching else certified.point
+            if not (moved is point or majoriser is self.objective):
                 moved = self.objective.at(moved.theta, moved.raw)
             if moved.value > point.value:  # only by rounding
                 moved = point
