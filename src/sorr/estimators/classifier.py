@@ -233,8 +233,10 @@ class RankedRangeClassifier(LinearClassifier, RankedRangeLinear):
             weight = factor[index] if rows.weight is None else factor[index] * rows.weight
             rows, masses, factor = rows._replace(weight=weight), masses * factor, None
         m, k, dropped = self._ranks_and_dropped(rows, classes, index, masses)
-        kept = np.flatnonzero(~dropped)
-        some, of_kept = (rows.keep(kept), index[kept]) if dropped.any() else (rows, index)
+        some, of_kept = rows, index
+        if dropped.any():
+            kept = np.flatnonzero(~dropped)
+            some, of_kept = rows.keep(kept), index[kept]
         task = Task(
             rows=some,
             loss=loss,

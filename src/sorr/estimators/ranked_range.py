@@ -167,27 +167,25 @@ class RankedRangeLinear(LinearModel):
         objective = self._objective(task)
         warm = self._warm(objective.shape)
         solution = self._minimise(objective, task.start if warm is None else warm)
-        raw = objective.raw_prediction(solution.theta)
-        largest = self._keep(task, objective, solution, raw)
+        largest = self._keep(task, objective, solution)
         if not objective.loss.never_reaches_zero or objective.class_of_row is None:
             largest = np.nan
         return solution, notices_of(solution, largest, objective.C)
 
-    def _keep(
-        self, task: Task, objective: RankedRangeObjective, solution: Solution, raw: Any
-    ) -> float:
+    def _keep(self, task: Task, objective: RankedRangeObjective, solution: Solution) -> float:
         """Store the fitted attributes, and return the largest loss of a kept row."""
+        raw, masses = objective.raw_prediction(solution.theta), objective.groups.weight
+        is_dropped = objective.dropped(raw) > (0.5 if masses is None else masses / 2)
         losses = objective.losses(raw).astype(np.float64, copy=False)
-        masses = objective.groups.masses
+        del raw  # many rows need much memory
         cuts, levels, largest = [], [], 0.0
         for group in objective.groups:
-            rows = group.rows
-            weight = None if objective.groups.weight is None else masses[rows]
-            m, k = Mass(group.m), Mass(group.k)
-            cuts.append(cut_values(losses[rows], m, k, sample_weight=weight))
-            is_kept = solution.row_weights[rows] > 0
-            levels.append(_level(losses[rows], is_kept))
-            largest = max(largest, float(losses[rows][is_kept].max()))
+            weight = None if masses is None else masses[group.rows]
+            m, k, mine = Mass(group.m), Mass(group.k), losses[group.rows]
+            cuts.append(cut_values(mine, m, k, sample_weight=weight))
+            is_kept = solution.row_weights[group.rows] > 0
+            levels.append(_level(mine, is_kept))
+            largest = max(largest, float(mine.max(where=is_kept, initial=0.0)))
         factor = 1.0 if task.multiplier is None else task.multiplier
         self.m_ = np.array([group.m for group in objective.groups]) / factor
         self.k_ = np.array([group.k for group in objective.groups]) / factor
@@ -195,7 +193,7 @@ class RankedRangeLinear(LinearModel):
         self._levels = np.array(levels)
         self.losses_ = task.rows.spread(losses, np.nan)
         self.row_weights_ = task.rows.spread(solution.row_weights.astype(np.float64), 0.0)
-        self.outlier_mask_ = task.rows.spread(objective.dropped(raw) > masses / 2, False)
+        self.outlier_mask_ = task.rows.spread(is_dropped, False)
         self.objective_, self.gap_, self.status_ = solution.objective, solution.gap, solution.status
         self.trace_, self.minima_ = solution.trace, solution.minima
         self.n_iter_ = max(1, sum(step.phase != "start" for step in solution.trace))
@@ -209,9 +207,8 @@ def _as_rank(mass: float, is_counted: bool) -> int | Mass:
 
 def _level(losses: FloatArray, is_kept: BoolArray) -> float:
     """Return the largest kept loss, raised by what rounding may add to it elsewhere."""
-    largest = float(losses[is_kept].max())
-    above = losses[losses > largest]
-    room = (float(above.min()) - largest) / 2 if len(above) else np.inf
+    largest = float(losses.max(where=is_kept, initial=-np.inf))
+    room = (float(losses.min(where=losses > largest, initial=np.inf)) - largest) / 2
     return largest + min(_ROUNDING * max(largest, float(np.median(losses))), room)
 
 

@@ -430,7 +430,7 @@ class BinaryLoss(_OneOutput):
         """Return the target as floats, which have to be -1 or +1."""
         target = self._as_column(y, n_outputs)
         if target.dtype.kind in "fiu" and np.all(np.abs(target) == 1):
-            return target.astype(np.float64)
+            return target.astype(np.float64, copy=False)
         if target.dtype.kind in "fiub" and np.all((target == 0) | (target == 1)):
             raise ValueError(
                 f"the target of {self.name} holds 0 and 1; needed -1 and +1: pass 2.0 * y - 1"

@@ -66,6 +66,10 @@ class Part:
         self._last.clear()
         self._last[theta.tobytes()] = raw
 
+    def forget(self) -> None:
+        """Lose the raw predictions that are kept."""
+        self._last.clear()
+
     def group_masses(self, dropped: Dropped | None, n_groups: int) -> FloatArray:
         """Return the mass that is left in each group."""
         masses = self.masses(dropped)
@@ -290,6 +294,8 @@ def blocks(part: Part, theta: FloatArray, dropped: Dropped | None = None) -> Ite
     step = min(max(1, _BLOCK // max(1, part.X.shape[1])), _BLOCK_ROWS)
     step = max(1, part.n_samples) if is_sparse else step
     known = part.recall(theta)
+    if known is None:
+        part.forget()  # before the next ones are computed: they take as much memory
     raw = np.empty((part.n_samples, *theta.shape[1:])) if known is None else known
     for start in range(0, part.n_samples, step):
         rows = slice(start, start + step)
@@ -629,10 +635,11 @@ class _NearRows:
         group, mass, values = taken.group, taken.mass, taken.mass * values
         pull = None
         if len(rows) * size <= _MAX_NEAR:
-            X = as_dense(taken.X).astype(np.float64, copy=False)
-            X = np.hstack([X, np.ones((len(rows), 1))]) if part.intercept else X
             slopes = (slopes if slopes.ndim == 2 else slopes[:, None]) * mass[:, None]
-            pull = (X[:, :, None] * slopes[:, None, :]).reshape(len(rows), size)
+            pull = np.empty((len(rows), size // slopes.shape[1], slopes.shape[1]))
+            pull[:] = slopes[:, None, :]
+            pull[:, : part.X.shape[1]] *= as_dense(taken.X)[:, :, None]
+            pull = pull.reshape(len(rows), size)
         ranked = np.lexsort((order, group))
         differs = np.diff(order[ranked], prepend=np.nan) != 0
         differs |= np.diff(group[ranked], prepend=-1) != 0
@@ -658,6 +665,8 @@ def _take(block: Block, rows: IntArray) -> Gathered:
 
 def join(taken: list[Gathered]) -> Gathered:
     """Return rows that were gathered from several places."""
+    if len(taken) == 1:
+        return taken[0]
     stack = sparse.vstack if sparse.issparse(taken[0].X) else np.concatenate
     rows, X, y, group, mass = zip(*taken, strict=True)
     columns = [np.concatenate(each) for each in (y, group, mass)]

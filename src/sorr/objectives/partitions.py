@@ -323,6 +323,8 @@ class PartitionedObjective:
                 passed[key] += size
             chosen.append(mine)
         taken = kernels.join(self.engine.map(kernels.pick, chosen))
+        if len(chosen) == 1:
+            return taken
         keys = {key: number for number, key in enumerate(drawn)}
         label = [np.full(len(rows), keys[key]) for mine in chosen for key, rows in mine.items()]
         order = np.argsort(np.concatenate(label), kind="stable")
