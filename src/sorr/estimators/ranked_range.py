@@ -192,7 +192,9 @@ class RankedRangeLinear(LinearModel):
         self.thresholds_ = np.array(cuts, dtype=np.float64)
         self._levels = np.array(levels)
         self.losses_ = task.rows.spread(losses, np.nan)
-        self.row_weights_ = task.rows.spread(solution.row_weights.astype(np.float64), 0.0)
+        self.row_weights_ = task.rows.spread(
+            solution.row_weights.astype(np.float64, copy=False), 0.0
+        )
         self.outlier_mask_ = task.rows.spread(is_dropped, False)
         self.objective_, self.gap_, self.status_ = solution.objective, solution.gap, solution.status
         self.trace_, self.minima_ = solution.trace, solution.minima

@@ -70,13 +70,6 @@ class Part:
         """Lose the raw predictions that are kept."""
         self._last.clear()
 
-    def group_masses(self, dropped: Dropped | None, n_groups: int) -> FloatArray:
-        """Return the mass that is left in each group."""
-        masses = self.masses(dropped)
-        if self.group is None:
-            return np.array([float(self.n_samples) if masses is None else float(masses.sum())])
-        return np.bincount(self.group, masses, n_groups).astype(np.float64)
-
     def strata(self) -> dict[tuple[int, Any], IntArray]:
         """Return the rows that have a mass, by group and class."""
         found = {}
@@ -96,6 +89,7 @@ class Part:
         if dropped is None:
             return self.mass
         if (kept := self._kept.get(dropped)) is None:  # it may be lost at any time
+            self._kept.clear()
             kept = self._kept[dropped] = _kept_masses(self, dropped)
         return kept
 
@@ -121,10 +115,8 @@ class Block(NamedTuple):
             weights *= self.mass
         return weights
 
-    def sum_by_group(self, chosen: BoolArray | None, n_groups: int) -> FloatArray:
+    def sum_by_group(self, chosen: BoolArray, n_groups: int) -> FloatArray:
         """Return the mass of some of the rows in each group."""
-        if chosen is None:
-            return np.zeros(n_groups)
         if self.group is not None:
             mass = chosen if self.mass is None else chosen * self.mass
             return np.bincount(self.group, mass, n_groups).astype(np.float64)
@@ -249,12 +241,8 @@ def weigh(
     The second derivative is for losses that curve in few rows, such as a rounded hinge.
     """
     n_groups, loss = len(ask.scale), ask.loss
-    pull, total, over, under = (
-        np.zeros(ask.theta.shape),
-        0.0,
-        np.zeros(n_groups),
-        np.zeros(n_groups),
-    )
+    pull, total = np.zeros(ask.theta.shape), 0.0
+    over, inside = np.zeros((2, n_groups))
     hessian = np.zeros((len(ask.theta), len(ask.theta))) if needs_hessian else None
     near, taken = _NearRows(part, ask), []
     for block in blocks(part, ask.theta, ask.dropped):
@@ -262,9 +250,9 @@ def weigh(
         if edges is None:
             counted: FloatArray | BoolArray = cuts.shares(order, block.group)
         else:
-            above, counted, close, below = _split(order, edges, block.group)
+            above, counted, close = _split(order, edges, block.group)
             over += block.sum_by_group(above, n_groups)
-            under += block.sum_by_group(below, n_groups)
+            inside += block.sum_by_group(counted, n_groups)
             near.add(block, order, close)
         if gather is not None:
             low, high = (_of_rows(end, block.group) for end in gather)
@@ -272,7 +260,7 @@ def weigh(
             if block.mass is not None:
                 is_taken &= block.mass > 0
             taken.append(_take(block, np.flatnonzero(is_taken)))
-            under += block.sum_by_group(counted == 0, n_groups)
+            inside += block.sum_by_group(counted > 0, n_groups)
         weights = block.weights(counted, ask)
         values, slopes = loss.value_and_gradient(block.y, block.raw)
         total += weighted_sum(values, weights)
@@ -282,8 +270,6 @@ def weigh(
             curved = np.flatnonzero(bend)
             hessian += Design(block.X[curved], intercept=part.intercept).gram(bend[curved])
     rows = near.merged()
-    inside = part.group_masses(ask.dropped, n_groups) - over - under
-    inside -= np.bincount(rows.group, rows.mass, n_groups)
     gathered = None if gather is None else join(taken) if taken else pick(part)
     return Sums(over, inside, total, pull, hessian, rows, gathered)
 
@@ -574,21 +560,17 @@ def _of_rows(values: FloatArray, group: IntArray | None) -> FloatArray:
 
 def _split(
     order: FloatArray, edges: Edges, group: IntArray | None
-) -> tuple[BoolArray | None, BoolArray, IntArray, BoolArray | None]:
-    """Return which rows are above the brackets, between and below them, and the rows inside.
-
-    None of them is above or below where there is no cut.
-    """
-    above = below = None
-    between, outside = np.ones(len(order), dtype=bool), np.zeros(len(order), dtype=bool)
+) -> tuple[BoolArray, BoolArray, IntArray]:
+    """Return which rows are above the brackets and between them, and the rows inside."""
+    between, above = np.ones(len(order), dtype=bool), np.zeros(len(order), dtype=bool)
+    outside = above
     if (edges.high < np.inf).any():
         between = order < _of_rows(edges.high, group)
         outside = above = order > _of_rows(edges.top, group)
     if (edges.low > -np.inf).any():
         between &= order > _of_rows(edges.low, group)
-        below = order < _of_rows(edges.bottom, group)
-        outside = outside | below
-    return above, between, np.flatnonzero(between == outside), below
+        outside = outside | (order < _of_rows(edges.bottom, group))
+    return above, between, np.flatnonzero(between == outside)
 
 
 def _times(slopes: FloatArray, weights: FloatArray) -> FloatArray:

@@ -199,8 +199,7 @@ def _sampled_start(
     objective: Objective, point: Point, rng: np.random.Generator
 ) -> tuple[Point, Callable[[FloatArray], FloatArray] | None]:
     """Return a start and a metric from Newton steps on a sample of the rows."""
-    n_parameters = objective.n_parameters
-    if n_parameters > MAX_METRIC_PARAMETERS or not objective.loss.has_curvature:
+    if objective.n_parameters > MAX_METRIC_PARAMETERS or not objective.loss.has_curvature:
         return point, None
     if isinstance(objective, PartitionedObjective):  # the point is the minimum of a sample
         return point, _newton_metric(objective, point)
@@ -224,12 +223,10 @@ def _sampled_start(
 
 def settle_on_sample(sample: RankedRangeObjective, end: Point) -> FloatArray:
     """Return the end of a search that dropped more rows, after a Newton step without that."""
-    if sample.n_parameters > _MAX_METRIC_PARAMETERS or not sample.loss.has_curvature:
+    can_step = sample.loss.has_curvature and sample.n_parameters <= _MAX_METRIC_PARAMETERS
+    point, metric = sample.at(end.theta), partial(_newton_metric, sample)
+    if not can_step or point.value > _MAX_RISE * end.value:  # outliers would count
         return end.theta
-    point = sample.at(end.theta)
-    if point.value > _MAX_RISE * end.value:  # the precaution was needed: outliers would count
-        return end.theta
-    metric = partial(_newton_metric, sample)
     return take_newton_steps(sample, point, metric, tol=_SAMPLE_TOL, max_iter=1).theta
 
 

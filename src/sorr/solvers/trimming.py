@@ -362,8 +362,7 @@ class _Search:
         else:
             status = Status.OPTIMAL if objective.is_convex else Status.CERTIFIED
         points = [minimum.point for minimum in self.minima]
-        sketches = [objective.sketch(point) for point in points]
-        kept = distinct([point.value for point in points], sketches)
+        kept = distinct([p.value for p in points], [objective.sketch(p) for p in points])
         return Solution.at(
             objective,
             objective.renewed(lowest.point),
