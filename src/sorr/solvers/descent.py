@@ -223,7 +223,7 @@ def _sampled_start(
 
 def settle_on_sample(sample: RankedRangeObjective, end: Point) -> FloatArray:
     """Return the end of a search that dropped more rows, after a Newton step without that."""
-    can_step = sample.loss.has_curvature and sample.n_parameters <= _MAX_METRIC_PARAMETERS
+    can_step = sample.loss.has_curvature and sample.n_parameters <= MAX_METRIC_PARAMETERS
     point, metric = sample.at(end.theta), partial(_newton_metric, sample)
     if not can_step or point.value > _MAX_RISE * end.value:  # outliers would count
         return end.theta
