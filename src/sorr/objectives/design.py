@@ -320,9 +320,10 @@ class Frame:
         """Return the frame of some rows, for a loss of one output."""
         X = np.asarray(design.X.toarray() if design.is_sparse else design.X, dtype=np.float64)
         centre, spread = centre_and_spread(X)
-        spread[np.isinf(spread)] = 1.0
-        if not design.intercept:
-            centre = np.zeros_like(centre)
+        spread[np.isinf(spread)] = 0.0
+        if not design.intercept:  # sizes count from zero
+            spread, centre = np.maximum(spread, np.abs(centre)), np.zeros_like(centre)
+        spread[spread == 0] = 1.0
         rows = (X - centre) / spread
         penalty = spread**-2.0
         if design.intercept:
