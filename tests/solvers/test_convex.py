@@ -110,9 +110,9 @@ def test_bands_of_many_rows_find_the_minimum_of_all_rows_at_once(loss, monkeypat
     X, _ = classes(1500, 4)
     y = targets_for(loss, X)
     objective = RankedRangeObjective(X, y, loss, k=600, C=1e3)
-    monkeypatch.setattr("sorr.solvers.convex._MAX_ROWS_FROM_ZERO", 0)
+    monkeypatch.setattr("sorr.solvers.constants.MAX_ROWS_FROM_ZERO", 0)
     banded = topsum(objective)
-    monkeypatch.setattr("sorr.solvers.convex._MAX_ROWS_AT_ONCE", 10_000)
+    monkeypatch.setattr("sorr.solvers.constants.MAX_ROWS_AT_ONCE", 10_000)
     at_once = topsum(objective)
     assert banded.gap <= 1e-6
     assert len(banded.trace) <= 4  # the model of the other rows is right
@@ -125,7 +125,7 @@ def test_many_parameters_are_solved_without_matrices(loss, k, monkeypatch):
     X, y = classes(300, 6)
     objective = RankedRangeObjective(X, y, loss, k=k, C=5.0)
     exact = topsum(objective)
-    monkeypatch.setattr("sorr.solvers.convex._MAX_DENSE_PARAMETERS", 3)
+    monkeypatch.setattr("sorr.solvers.constants.MAX_DENSE_PARAMETERS", 3)
     rough = topsum(objective)
     assert rough.objective <= exact.objective * (1 + 1e-3)
     # Whatever was reached, the gap says how far it may be.

@@ -13,37 +13,9 @@ import numpy as np
 from sorr._checks import as_count, as_generator
 from sorr._typing import FloatArray
 from sorr.objectives import Batch, Point, Problems, RankedRangeObjective, Stage, subsample
+from sorr.solvers import constants as tuned
 from sorr.solvers.descent import anneal, descend
 from sorr.solvers.solution import Progress, Step, clip_targets
-
-_SOLVED = 1e-5  # relative change of all objectives at which steps stop; float32 has 7 digits
-_RETREAT = 0.25  # factor of a step that has raised the objective
-
-_MAX_PARAMETERS = 64  # up to which Newton steps of many candidates are cheap
-_MIN_SAMPLE, _MAX_SAMPLE = 1000, 8000  # rows of a sample
-_MAX_ALL_ROWS = 5000  # rows up to which no sample is drawn if Newton steps are cheap
-_SAME_VALUE, _SAME_POINT = 0.1, 0.05  # relative distances of solutions that lead to one minimum
-_SCALES = (1.0, 0.5, 0.2, 0.1)  # multiples of a fit by another loss that are tried
-
-# The numbers of the search were chosen among about 45 variants, on `fresh_problems(11)` and
-# `fresh_problems(14)` of the benchmarks and on Monk halves, from one or two solver seeds each. Mean
-# excess over the best known objective: noise of 0.3 for all children 5e-3, of 0.15 3e-3 (logistic);
-# 96 candidates and 16 survivors 2.5e-2, 256 and 32 1.5e-2 (hinge). How far these differences are
-# chance was not measured. Wide corners in the first steps matter on Monk halves with m = 45.
-_FIRST_ROWS, _FIRST_ROWS_PER_PARAMETER = 600, 8  # rows of the first steps, at least
-_N_STARTS = 96  # random candidates
-_N_SAMPLED_STARTS = 64  # random candidates on a sample of the rows, which have no children
-_SURVIVORS = 28  # of them after the first steps
-_ROUNDS = 3  # of children, and of new random candidates where all rows are used from the beginning
-_PARENTS = 8  # distinct candidates that have children
-_CHILDREN, _MIN_CHILDREN, _CHILD_RAW = 64, 16, 64_000  # in a round; raw predictions of all
-_NOISE = (0.2, 0.05)  # of children, relative to their size: the largest and the smallest
-_HITS = 10  # candidates with the lowest objective after which the search ends
-_SAME_LOWEST = {True: 2e-3, False: 1e-2}  # relative distance of those; without corners, and with
-MAX_TINY_ROWS = 30  # rows up to which all that drop different rows are polished
-_FINALISTS = 6  # candidates that take the last steps
-_COMPARED = 100  # candidates among which distinct ones are looked for
-
 
 # -- Batched steps ---------------------------------------------------------------------------------
 
@@ -88,7 +60,7 @@ def _descend_chunk(
         better = value < lowest
         best, lowest = np.where(better[:, None], T, best), np.where(better, value, lowest)
         is_cold = is_plain and number > n_warm  # from here on, stages are the same
-        if stage is None or (is_cold and np.all(np.abs(value - reached) <= _SOLVED * reached)):
+        if stage is None or (is_cold and np.all(np.abs(value - reached) <= tuned.SOLVED * reached)):
             break
         hot = n_hot if stage.temperature else 0
         moves = value < reached
@@ -97,34 +69,12 @@ def _descend_chunk(
         reached[:hot] = np.inf  # an annealed candidate may rise
         new = batch.newton_step(T, problems, at, stage, hot)
         step = np.where(moves[:, None], new, step)
-        length = np.where(moves, 1.0, _RETREAT * length)
+        length = np.where(moves, 1.0, tuned.RETREAT * length)
         T = base + length[:, None] * step
     return best, lowest
 
 
 # -- Starting points -------------------------------------------------------------------------------
-
-
-def _stages(
-    number: int,
-    band: tuple[float, float],
-    corner: tuple[float, float],
-    temperatures: Sequence[float] = (),
-) -> tuple[Stage, ...]:
-    """Return stages from the first to the second of the widths; temperatures end at zero."""
-    widths = zip(np.geomspace(*band, number), np.geomspace(*corner, number), strict=True)
-    heat = [*temperatures, *[0.0] * (number - len(temperatures))]
-    return tuple(Stage(*width, t) for width, t in zip(widths, heat, strict=True))
-
-
-_AVERAGE = _stages(8, (0.5, 0.1), (0.5, 0.02))
-_FIRST = _stages(3, (0.5, 0.2), (4.0, 1.0))
-_SECOND = {  # of candidates without corners and a cut at k, and of others
-    True: _stages(6, (0.5, 0.05), (2.0, 0.2), (3.0, 1.0, 0.3, 0.1)),
-    False: _stages(10, (0.5, 0.05), (2.0, 0.2), (3.0, 3.0, 1.0, 1.0, 0.3, 0.3, 0.1)),
-}
-_CHILD = _stages(5, (0.3, 0.1), (1.0, 0.2))
-_LAST = _stages(16, (0.2, 0.02), (0.2, 0.001))
 
 
 def find_starts(
@@ -189,13 +139,17 @@ def start_points(
     clipped, small = clip_targets(objective), is_small(objective)
     size = sample_size
     if size is None:
-        size = min(max(_MIN_SAMPLE, 20 * objective.n_parameters), _MAX_SAMPLE)
-        if small and objective.n_samples <= _MAX_ALL_ROWS:
-            size = _MAX_ALL_ROWS
+        size = min(
+            max(tuned.SAMPLE, tuned.SAMPLE_PER_PARAMETER * objective.n_parameters), tuned.MAX_SAMPLE
+        )
+        if small and objective.n_samples <= tuned.FEW_ROWS:
+            size = tuned.FEW_ROWS
     sample = subsample(clipped, size, rng)
     if small:
         is_sample = sample is not clipped
-        number, rounds = (_N_STARTS, _ROUNDS) if not is_sample else (_N_SAMPLED_STARTS, 0)
+        number, rounds = (
+            (tuned.N_STARTS, tuned.ROUNDS) if not is_sample else (tuned.N_SAMPLED_STARTS, 0)
+        )
         starts = _newton_starts(sample, n_starts or number, rounds, keep, rng)
     else:
         starts = _gradient_starts(sample, rng)[:keep]
@@ -204,7 +158,7 @@ def start_points(
 
 def is_small(objective: RankedRangeObjective) -> bool:
     """Return whether Newton steps of many candidates at once are possible and cheap."""
-    return len(objective.shape) == 1 and objective.n_parameters <= _MAX_PARAMETERS
+    return len(objective.shape) == 1 and objective.n_parameters <= tuned.MAX_BATCH_PARAMETERS
 
 
 def distinct(
@@ -241,7 +195,7 @@ def average_fit(batch: Batch) -> FloatArray:
     share = problem.scale * (problem.k - problem.m)
     average = problem._replace(m=np.zeros_like(mass), k=mass, scale=share / mass)
     zero = np.zeros((1, batch.frame.rows.shape[1]))
-    return descend_together(batch, zero, _AVERAGE, average)[0]
+    return descend_together(batch, zero, tuned.AVERAGE, average)[0]
 
 
 def _newton_starts(
@@ -250,33 +204,33 @@ def _newton_starts(
     """Return the best of many candidates after Newton steps, and of some rounds of children."""
     batch = first = Batch(sample)
     if sample.is_convex:
-        stages = _second_stages(batch) + _LAST
+        stages = _second_stages(batch) + tuned.LAST
         return list(batch.frame.original(descend_together(batch, average_fit(batch), stages)[0]))
-    size = max(_FIRST_ROWS, _FIRST_ROWS_PER_PARAMETER * sample.n_parameters)
+    size = max(tuned.FIRST_ROWS, tuned.FIRST_ROWS_PER_PARAMETER * sample.n_parameters)
     if len(batch.y) > 1.5 * size:
         first = Batch(subsample(sample, size, rng))
     average = average_fit(first)
     hot = np.vstack([average, np.zeros_like(average), first.draw(2, rng)])
     T, values = _descend_randomly(first, hot, n_starts, rng)
     if first is not batch:
-        T = T[_distinct(first, T, values)[: 2 * _PARENTS]]
+        T = T[_distinct(first, T, values)[: 2 * tuned.PARENTS]]
         T = batch.frame.standardised(first.frame.original(T))
-        T, values = descend_together(batch, T, _CHILD)
-    n_children = max(_MIN_CHILDREN, min(_CHILDREN, _CHILD_RAW // len(batch.y)))
-    same = _SAME_LOWEST[sample.loss.has_curvature]
+        T, values = descend_together(batch, T, tuned.CHILD)
+    n_children = max(tuned.MIN_CHILDREN, min(tuned.CHILDREN, tuned.CHILD_RAW // len(batch.y)))
+    same = tuned.SAME_LOWEST[sample.loss.has_curvature]
     for _ in range(rounds):
         hits = np.count_nonzero(values <= (1 + same) * values.min())
-        if hits >= _HITS and len(batch.y) > MAX_TINY_ROWS:
+        if hits >= tuned.HITS and len(batch.y) > tuned.TINY_ROWS:
             break  # many ways have led to the lowest value
-        best = _distinct(batch, T, values)[:_PARENTS]
+        best = _distinct(batch, T, values)[: tuned.PARENTS]
         T, values = T[best], values[best]
-        others = [descend_together(batch, _breed(T, n_children, rng), _CHILD)]
+        others = [descend_together(batch, _breed(T, n_children, rng), tuned.CHILD)]
         if first is batch:
             others.append(_descend_randomly(batch, T[:0], n_starts, rng))
         for candidates, reached in others:
             T, values = np.vstack([T, candidates]), np.append(values, reached)
     T, values = descend_together(
-        batch, T[_finalists(batch, T, values)[: max(keep, _FINALISTS)]], _LAST
+        batch, T[_finalists(batch, T, values)[: max(keep, tuned.FINALISTS)]], tuned.LAST
     )
     return list(batch.frame.original(T[_finalists(batch, T, values)[:keep]]))
 
@@ -285,21 +239,21 @@ def _descend_randomly(
     batch: Batch, hot: FloatArray, n_starts: int, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
     """Return the best of random candidates after some steps, with candidates to anneal first."""
-    T, values = descend_together(batch, batch.draw(n_starts, rng), _FIRST)
-    best = np.argsort(values, kind="stable")[:_SURVIVORS]
+    T, values = descend_together(batch, batch.draw(n_starts, rng), tuned.FIRST)
+    best = np.argsort(values, kind="stable")[: tuned.SURVIVORS]
     stages = _second_stages(batch)
     return descend_together(batch, np.vstack([hot, T[best]]), stages, n_annealed=len(hot))
 
 
 def _second_stages(batch: Batch) -> tuple[Stage, ...]:
-    return _SECOND[batch.is_plain(batch.repeat_problem(1))]
+    return tuned.SECOND[batch.is_plain(batch.repeat_problem(1))]
 
 
 def _distinct(batch: Batch, T: FloatArray, values: FloatArray) -> list[int]:
     """Return the indices of candidates that lead to different minima, the best first."""
-    order = np.argsort(values, kind="stable")[:_COMPARED]
+    order = np.argsort(values, kind="stable")[: tuned.COMPARED]
     raw = T[order] @ batch.frame.rows.T
-    kept = distinct(values[order], raw, rtol=_SAME_VALUE, distance=_SAME_POINT)
+    kept = distinct(values[order], raw, rtol=tuned.SAME_VALUE, distance=tuned.SAME_POINT)
     return [int(order[i]) for i in kept]
 
 
@@ -308,9 +262,9 @@ def _finalists(batch: Batch, T: FloatArray, values: FloatArray) -> list[int]:
 
     On few rows all that drop different rows are different: trimming solves another problem.
     """
-    if len(batch.y) > MAX_TINY_ROWS:
+    if len(batch.y) > tuned.TINY_ROWS:
         return _distinct(batch, T, values)
-    order = np.argsort(values, kind="stable")[:_COMPARED]
+    order = np.argsort(values, kind="stable")[: tuned.COMPARED]
     kept = distinct(values[order], batch.dropped(T[order]), rtol=np.inf, distance=1e-6)
     return [int(order[i]) for i in kept]
 
@@ -324,7 +278,7 @@ def _breed(parents: FloatArray, size: int, rng: np.random.Generator) -> FloatArr
     noise *= np.linalg.norm(mixed, axis=1, keepdims=True) / np.linalg.norm(
         noise, axis=1, keepdims=True
     )
-    return np.asarray(mixed + np.geomspace(*_NOISE, size)[:, None] * noise)
+    return np.asarray(mixed + np.geomspace(*tuned.NOISE, size)[:, None] * noise)
 
 
 def _gradient_starts(sample: RankedRangeObjective, rng: np.random.Generator) -> list[FloatArray]:
@@ -349,5 +303,5 @@ def average_start(
     if objective.loss.convex:
         return theta
     ray = objective.ray(objective.at(np.zeros(objective.shape)), theta)
-    values = [ray.at(scale).value for scale in _SCALES]
-    return theta * _SCALES[int(np.argmin(values))]
+    values = [ray.at(scale).value for scale in tuned.FIT_SCALES]
+    return theta * tuned.FIT_SCALES[int(np.argmin(values))]

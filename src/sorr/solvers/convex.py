@@ -18,8 +18,8 @@ import numpy.typing as npt
 from sorr._checks import check_limits
 from sorr._typing import FloatArray
 from sorr.objectives import Objective, Point, RankedRangeObjective, blurred
+from sorr.solvers import constants as tuned
 from sorr.solvers.descent import (
-    MAX_METRIC_PARAMETERS,
     can_pass_corners,
     descend,
     newton_past_corners,
@@ -40,27 +40,7 @@ from sorr.solvers.solution import (
 _Weigh: TypeAlias = Callable[[Point], Any]
 """From a point to a handle to the weights of the pieces of all losses, for a lower bound."""
 
-_MAX_DENSE_PARAMETERS = 2000  # parameters up to which matrices of them are made
-_MAX_POLISH_PARAMETERS = 128  # parameters up to which a Newton step for the last digits is cheap
-_COARSE_ROWS = 5000  # rows above which first Hessians of many parameters are in float32
-_FAST_PHASE_ROWS = 1000  # rows above which a fast phase comes first
-_NEWTON_CORNER_ROWS = 50_000  # rows above which Newton steps past corners beat wide bands
-_SLOW = 0.1  # share of the gap that a step leaves when larger steps should follow
-_NEAR_CONSTANT = 1e-3  # relative distance at which the constant model is tried
-_BOUND_SLACK = 0.5  # share of the tolerance up to which a bound need not be improved
 _ROUNDING = 1e-14  # relative difference of two values that should be equal
-_WIDTHS = (1e-2, 1e-3, 1e-4)  # of corners and cuts, relative to the typical loss
-
-_MAX_ROWS_AT_ONCE = 1000  # rows up to which the interior point method takes all of them
-_MIN_BAND = {True: 0, False: 400}  # rows in a band: for losses with curvature, and for others
-_BAND_PER_PARAMETER = {True: 8, False: 4}  # the same, for each parameter
-_MAX_ROWS_FROM_ZERO = 10_000  # the same from a start at zero, if steps are cheap: one output,
-_MAX_PARAMETERS_FROM_ZERO = {True: 64, False: 128}  # one piece, and few parameters, as above
-_MAX_ENTRIES_FROM_ZERO = 300_000  # rows times parameters
-_BAND_TOL = 0.1  # of the interior point method, as a share of the gap to reach; at most:
-_MAX_BAND_TOL = 1e-7
-_TIGHTER = 1e-2  # factor on it if the gap is not reached
-_MIN_BAND_TOL = 1e-12  # below it, the method starts anew instead
 
 
 class Certified(NamedTuple):
@@ -166,10 +146,10 @@ def approach(
     record: Callable[[Point], None] | None = None,
 ) -> Point:
     """Return a lower point of a convex objective: the fast phase, where it pays."""
-    if objective.n_samples <= _FAST_PHASE_ROWS or takes_all_rows(objective, point):
+    if objective.n_samples <= tuned.FAST_PHASE_ROWS or takes_all_rows(objective, point):
         return point
     point = descend(objective, point, rng=rng, record=record)
-    if can_pass_corners(objective) and objective.n_samples > _NEWTON_CORNER_ROWS:
+    if can_pass_corners(objective) and objective.n_samples > tuned.NEWTON_CORNER_ROWS:
         point = newton_past_corners(objective, point, record)
     return point
 
@@ -191,10 +171,10 @@ def minimise_top_sum(
     if constant is not None and constant.gap <= tol:
         return constant
     best = Certified(point, 0.0)
-    is_large = objective.n_samples > _FAST_PHASE_ROWS  # with few rows, a step for all digits
+    is_large = objective.n_samples > tuned.FAST_PHASE_ROWS  # with few rows, a step for all digits
     if is_large and _is_smooth(objective) and _may_be_certified(objective, point, tol):
         weights = objective.share_weights(point)
-        enough = point.value * (1 - _BOUND_SLACK * tol)
+        enough = point.value * (1 - tuned.BOUND_SLACK * tol)
         best = Certified(point, objective.lower_bound(point, weights, enough), weights)
         if best.gap <= tol:
             return best
@@ -204,7 +184,7 @@ def minimise_top_sum(
         moved, end = _search(objective, best.point, theta)
         bound, weights = best.bound, weigh(end)
         before, is_stuck = best.gap, moved.value >= best.point.value
-        enough = moved.value * (1 - _BOUND_SLACK * tol)
+        enough = moved.value * (1 - tuned.BOUND_SLACK * tol)
         if (better := objective.lower_bound(end, weights, enough)) > bound:
             bound, is_stuck = better, False
         if is_stuck and best.weights is not None:
@@ -214,7 +194,7 @@ def minimise_top_sum(
             record(moved)
         if best.gap <= tol:
             break
-        is_slow = is_stuck or (number >= patience and best.gap > _SLOW * before)
+        is_slow = is_stuck or (number >= patience and best.gap > tuned.SLOW * before)
         if is_slow and not step.widen() and is_stuck:
             # Where nothing curves, gradients may still lead down.
             descended = descend(objective, moved, tol=1e-8, precise=True)
@@ -236,7 +216,7 @@ def _may_be_certified(objective: Objective, point: Point, tol: float) -> bool:
 
 def can_be_polished(objective: Objective) -> bool:
     """Tell whether a Newton step can give more digits, at little cost."""
-    return _is_smooth(objective) and objective.n_parameters <= _MAX_POLISH_PARAMETERS
+    return _is_smooth(objective) and objective.n_parameters <= tuned.MAX_POLISH_PARAMETERS
 
 
 def polish(objective: Objective, point: Point) -> Point:
@@ -278,14 +258,14 @@ def _certify_constant(objective: Objective, point: Point) -> Certified | None:
     if objective.class_of_row is None or len(objective.shape) > 1 or objective.groups.is_full:
         return None
     if (
-        objective.n_samples <= _FAST_PHASE_ROWS
-        or objective.n_parameters > _MAX_DENSE_PARAMETERS
+        objective.n_samples <= tuned.FAST_PHASE_ROWS
+        or objective.n_parameters > tuned.MAX_DENSE_PARAMETERS
         or objective.spread(point) > 1  # near the constant model, predictions hardly differ
         or takes_all_rows(objective, point)
     ):
         return None
     constant = objective.at(constant_model(objective))
-    if point.value < constant.value * (1 - _NEAR_CONSTANT):
+    if point.value < constant.value * (1 - tuned.NEAR_CONSTANT):
         return None
     weights = constant_weights(objective, constant.theta)
     if weights is None:
@@ -309,7 +289,7 @@ def _is_smooth(objective: Objective) -> bool:
 
 
 def _choose_steps(objective: Objective, point: Point, tol: float) -> _Steps:
-    if objective.n_parameters > _MAX_DENSE_PARAMETERS:
+    if objective.n_parameters > tuned.MAX_DENSE_PARAMETERS:
         return _FirstOrderSteps(objective)
     if _is_smooth(objective):
         return _NewtonSteps(objective)
@@ -321,16 +301,16 @@ def takes_all_rows(objective: Objective, point: Point) -> bool:
 
     From zero, where nothing is known about the rows, that is faster than a fast phase and a band.
     """
-    if _is_smooth(objective) or objective.n_parameters > _MAX_DENSE_PARAMETERS:
+    if _is_smooth(objective) or objective.n_parameters > tuned.MAX_DENSE_PARAMETERS:
         return False
     rows, size = objective.n_rows, objective.n_parameters
-    if rows <= _MAX_ROWS_AT_ONCE:
+    if rows <= tuned.MAX_ROWS_AT_ONCE:
         return True
     return (
         isinstance(objective, RankedRangeObjective)
-        and rows <= _MAX_ROWS_FROM_ZERO
-        and size <= _MAX_PARAMETERS_FROM_ZERO[objective.loss.has_curvature]
-        and rows * size <= _MAX_ENTRIES_FROM_ZERO
+        and rows <= tuned.MAX_ROWS_FROM_ZERO
+        and size <= tuned.MAX_PARAMETERS_FROM_ZERO[objective.loss.has_curvature]
+        and rows * size <= tuned.MAX_ENTRIES_FROM_ZERO
         and len(objective.shape) == 1
         and (objective.loss.smooth or objective.loss.floor == 0)
         and not objective.design.is_sparse
@@ -346,8 +326,8 @@ class _NewtonSteps:
 
     def __init__(self, objective: Objective) -> None:
         self.objective = objective
-        is_wide = objective.n_parameters > MAX_METRIC_PARAMETERS
-        self.is_coarse = is_wide and objective.n_samples > _COARSE_ROWS
+        is_wide = objective.n_parameters > tuned.MAX_METRIC_PARAMETERS
+        self.is_coarse = is_wide and objective.n_samples > tuned.FEW_ROWS
 
     def widen(self) -> bool:
         was_coarse, self.is_coarse = self.is_coarse, False
@@ -370,7 +350,7 @@ class _FirstOrderSteps:
     def __init__(self, objective: Objective) -> None:
         self.objective = objective
         self.is_smooth = _is_smooth(objective)
-        self.widths = [0.0] if self.is_smooth else list(_WIDTHS)
+        self.widths = [0.0] if self.is_smooth else list(tuned.BLUR_WIDTHS)
 
     def widen(self) -> bool:
         if len(self.widths) > 1:
@@ -403,9 +383,11 @@ class _BandSteps:
     def __init__(self, objective: Objective, point: Point, tol: float) -> None:
         self.objective = objective
         self.n_rows = objective.n_rows
-        self.tol = min(_BAND_TOL * tol, _MAX_BAND_TOL)
+        self.tol = min(tuned.BAND_TOL * tol, tuned.MAX_BAND_TOL)
         curved = objective.loss.has_curvature
-        size = max(_BAND_PER_PARAMETER[curved] * (objective.n_parameters + 1), _MIN_BAND[curved])
+        size = max(
+            tuned.BAND_PER_PARAMETER[curved] * (objective.n_parameters + 1), tuned.MIN_BAND[curved]
+        )
         is_whole = takes_all_rows(objective, point)
         self.size = self.n_rows if is_whole else min(size, self.n_rows)
         self.method: InteriorMethod | None = None
@@ -420,12 +402,12 @@ class _BandSteps:
 
     def __call__(self, point: Point) -> tuple[FloatArray, _Weigh]:
         """Return where a step leads to, and the weights of the rows there."""
-        if self.method is None or self.tol < _MIN_BAND_TOL:
+        if self.method is None or self.tol < tuned.MIN_BAND_TOL:
             band, self.weights_of = self.objective.band(point, self.size)
             self.method = InteriorMethod(band, point.theta)
         solved, weights_of = self.method.run(tol=self.tol), self.weights_of
         if self.method.n_rows < self.n_rows:
             self.method = None
         else:
-            self.tol *= _TIGHTER
+            self.tol *= tuned.TIGHTER
         return solved.theta, lambda _: weights_of(solved.weights)

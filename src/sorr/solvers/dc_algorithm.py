@@ -17,6 +17,7 @@ import numpy.typing as npt
 from sorr._checks import as_count, as_generator, check_choice
 from sorr._typing import FloatArray
 from sorr.objectives import Design, KSchedule, RankedRangeObjective, SampledRows
+from sorr.solvers import constants as tuned
 from sorr.solvers.candidates import average_start
 from sorr.solvers.descent import minimise_nonsmooth
 from sorr.solvers.solution import (
@@ -28,8 +29,6 @@ from sorr.solvers.solution import (
     clip_targets,
     restore_targets,
 )
-
-_START_STEPS = 25  # steps of the short fit that gives a start
 
 Inner: TypeAlias = Literal["stochastic", "deterministic"]
 StepSize: TypeAlias = "float | Callable[[int], float]"
@@ -142,7 +141,7 @@ def dca(
     given, objective = objective, clip_targets(objective)
     first = as_start(objective, start)
     if start is None and not objective.loss.convex:
-        first = average_start(objective, rng, _START_STEPS)
+        first = average_start(objective, rng, tuned.SHORT_FIT_STEPS)
     record = _Record(objective, first, k_schedule, progress)
     n_inner = None if inner_steps is None else as_count("inner_steps", inner_steps)
     if inner == "deterministic":

@@ -30,30 +30,17 @@ from sorr.objectives import (
     annealed,
     blurred,
 )
+from sorr.solvers import constants as tuned
 from sorr.solvers.interior import solve_symmetric
 
-_MEMORY = 8  # steps that are remembered by default
 _MAX_TRIALS = 30  # of a line search
 _ARMIJO = 1e-4  # share of the decrease promised by the slope that a step has to reach
-_WIDTHS = (0.5, 0.1)  # of rounded corners, relative to the typical loss
-_EARLY_TOL = 2.5e-5  # of Newton steps on corners that are wider than the last ones
-_SUBGRADIENT_ROWS = 5000  # rows below which subgradients bring the last percent
-MAX_METRIC_PARAMETERS = 65  # parameters up to which a Hessian from a sample is worth its price
-_SAMPLE_TOL, _SAMPLE_STEPS = 1e-3, 8  # of Newton steps on the rows of that Hessian
-_MAX_RISE = 1.2  # of the objective of a sample, if it drops no more rows than its share
-_NEAR_MINIMUM = 1e-2  # promised decrease, relative to the objective, at which a sample is no help
 _TINY = float(np.finfo(np.float64).tiny)
 
 _NONSMOOTH_MEMORY = 30
 _NONSMOOTH_TRIALS = 40  # of a line search
 _WOLFE_SLOPE = 0.9  # share of the slope that may be left after a step
 _PATIENCE = 10  # steps over which a decrease is judged: at a kink, single ones are often short
-
-TEMPERATURES = (0.5, 0.1)  # relative to the typical loss at the start
-_STEPS_PER_TEMPERATURE = 30  # at most
-
-_CORNER_WIDTHS = (0.1, 0.03, 0.01, 0.003)  # relative to the mean loss of the rows that count
-_MAX_NEWTON_PARAMETERS = 512  # parameters up to which a Hessian is worth its price
 
 
 def descend(
@@ -66,7 +53,7 @@ def descend(
     record: Callable[[Point], None] | None = None,
     memory: Memory | None = None,
     precise: bool = False,
-    widths: Sequence[float] = _WIDTHS,
+    widths: Sequence[float] = tuned.FAST_WIDTHS,
 ) -> Point:
     """Return a lower point of the objective; never a higher one.
 
@@ -85,7 +72,7 @@ def descend(
     for width in widths:
         smooth = objective.smoothed(width * scale if scale > 0 else width)
         start = smooth.at(point.theta, point.raw)
-        early = tol if width == widths[-1] else max(tol, _EARLY_TOL)
+        early = tol if width == widths[-1] else max(tol, tuned.EARLY_TOL)
         last = early if smooth.is_rounded else 10 * tol  # Newton steps bring more than they cost
         end = run(smooth, start, tol=last, record=None, memory=memory)
         point = objective.at(end.theta, end.raw)
@@ -93,7 +80,7 @@ def descend(
             best = point
             if record is not None:
                 record(best)
-    if len(objective.shape) > 1 and (precise or objective.n_samples < _SUBGRADIENT_ROWS):
+    if len(objective.shape) > 1 and (precise or objective.n_samples <= tuned.FEW_ROWS):
         # No Newton steps follow for several outputs: subgradients bring the last percent.
         best = run(objective, best, tol=tol, record=record, memory=Memory())
     return best
@@ -199,7 +186,7 @@ def _sampled_start(
     objective: Objective, point: Point, rng: np.random.Generator
 ) -> tuple[Point, Callable[[FloatArray], FloatArray] | None]:
     """Return a start and a metric from Newton steps on a sample of the rows."""
-    if objective.n_parameters > MAX_METRIC_PARAMETERS or not objective.loss.has_curvature:
+    if objective.n_parameters > tuned.MAX_METRIC_PARAMETERS or not objective.loss.has_curvature:
         return point, None
     if isinstance(objective, PartitionedObjective):  # the point is the minimum of a sample
         return point, _newton_metric(objective, point)
@@ -208,11 +195,17 @@ def _sampled_start(
     if sample is not objective and point.theta.any():
         gradient = objective.gradient(point).ravel()
         metric = _newton_metric(sample, end)
-        if gradient @ metric(gradient) < _NEAR_MINIMUM * point.value:  # a sample knows no better
+        if (
+            gradient @ metric(gradient) < tuned.NEAR_MINIMUM * point.value
+        ):  # a sample knows no better
             return point, metric
     if sample is not objective:
         end = take_newton_steps(
-            sample, end, partial(_newton_metric, sample), tol=_SAMPLE_TOL, max_iter=_SAMPLE_STEPS
+            sample,
+            end,
+            partial(_newton_metric, sample),
+            tol=tuned.METRIC_TOL,
+            max_iter=tuned.METRIC_STEPS,
         )
     metric = _newton_metric(sample, end)
     if sample is objective:
@@ -223,11 +216,11 @@ def _sampled_start(
 
 def settle_on_sample(sample: RankedRangeObjective, end: Point) -> FloatArray:
     """Return the end of a search that dropped more rows, after a Newton step without that."""
-    can_step = sample.loss.has_curvature and sample.n_parameters <= MAX_METRIC_PARAMETERS
+    can_step = sample.loss.has_curvature and sample.n_parameters <= tuned.MAX_METRIC_PARAMETERS
     point, metric = sample.at(end.theta), partial(_newton_metric, sample)
-    if not can_step or point.value > _MAX_RISE * end.value:  # outliers would count
+    if not can_step or point.value > tuned.MAX_RISE * end.value:  # outliers would count
         return end.theta
-    return take_newton_steps(sample, point, metric, tol=_SAMPLE_TOL, max_iter=1).theta
+    return take_newton_steps(sample, point, metric, tol=tuned.METRIC_TOL, max_iter=1).theta
 
 
 def take_newton_steps(
@@ -282,7 +275,7 @@ class Memory:
         How many steps are kept.
     """
 
-    def __init__(self, size: int = _MEMORY) -> None:
+    def __init__(self, size: int = tuned.MEMORY) -> None:
         self._pairs: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=size)
 
     def __len__(self) -> int:
@@ -399,8 +392,8 @@ def anneal(
     objective: RankedRangeObjective,
     point: Point,
     rng: np.random.Generator,
-    widths: Sequence[float] = _WIDTHS,
-    temperatures: Sequence[float] = TEMPERATURES,
+    widths: Sequence[float] = tuned.FAST_WIDTHS,
+    temperatures: Sequence[float] = tuned.TEMPERATURES,
 ) -> Point:
     """Return a point reached through soft versions of the objective, in which outliers fade."""
     scale = objective.typical_loss(point)
@@ -413,7 +406,7 @@ def anneal(
             soft,
             soft.at(point.theta, point.raw),
             tol=2e-4,
-            max_iter=_STEPS_PER_TEMPERATURE,
+            max_iter=tuned.STEPS_PER_TEMPERATURE,
             rng=rng,
             memory=memory,
             widths=widths,
@@ -428,7 +421,7 @@ def can_pass_corners(objective: Objective) -> bool:
         isinstance(objective, RankedRangeObjective)
         and len(objective.shape) == 1
         and not objective.loss.smooth
-        and objective.n_parameters <= _MAX_NEWTON_PARAMETERS
+        and objective.n_parameters <= tuned.MAX_NEWTON_PARAMETERS
     )
 
 
@@ -436,8 +429,8 @@ def newton_past_corners(
     objective: RankedRangeObjective,
     point: Point,
     record: Callable[[Point], None] | None = None,
-    widths: Sequence[float] = _CORNER_WIDTHS,
-    max_steps: int = 4,
+    widths: Sequence[float] = tuned.NEWTON_WIDTHS,
+    max_steps: int = tuned.STEPS_PER_WIDTH,
 ) -> Point:
     """Return a lower point of an objective with corners, by Newton steps of shrinking width.
 

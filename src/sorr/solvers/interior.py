@@ -24,13 +24,13 @@ from scipy.linalg import lapack
 
 from sorr._typing import FloatArray
 from sorr.objectives import Band, Design, DesignColumns
+from sorr.solvers import constants as tuned
 
 _STEP_TO_BOUNDARY = 0.99  # share of the way to the boundary that a step takes
 _MIN_STEP = 1e-2  # below it, a corrected step gives way to one towards the centre
 _PATIENCE = 30  # steps without progress after which it stops: far from the minimum there are some
 _TINY = 1e-300
 _RIDGES = (1e-15, 1e-12, 1e-9, 1e-6)  # added to the unit diagonal, until there is a factor
-_CLASS_FACTOR = 2.0  # of the least squares fit to classes, at the start; 3 is as good, 1 is worse
 _CENTRE_TOL = 1e-2  # error of the sum of shares at the start, relative to the sum
 _CENTRE_STEPS = 20  # to that sum, at most
 
@@ -186,7 +186,7 @@ class InteriorMethod:
         theta = solve_symmetric(M)(self.design.pull(omega * band.y.astype(np.float64)))
         if not np.isfinite(theta).all():
             return self.theta
-        return (_CLASS_FACTOR if self.loss.monotone else 1.0) * theta
+        return (tuned.CLASS_FACTOR if self.loss.monotone else 1.0) * theta
 
     def run(self, *, tol: float, max_iter: int = 100) -> Interior:
         """Take steps until the conditions of a minimum hold; return the last point."""

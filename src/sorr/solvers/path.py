@@ -13,20 +13,11 @@ from sorr._checks import as_count, as_generator
 from sorr._typing import BoolArray, FloatArray, IntArray
 from sorr.objectives import Batch, Problems, RankedRangeObjective, Stage, subsample
 from sorr.ranked import RankedRange
+from sorr.solvers import constants as tuned
 from sorr.solvers.candidates import average_fit, descend_together, is_small
 from sorr.solvers.solution import Progress, Step, clip_targets
 
 Problem: TypeAlias = tuple[int | float, int | float | None, float]
-
-_SAMPLE_SIZE = 800  # rows in all rounds but the last, which uses all rows
-_ROUNDS = {True: 10, False: 5}  # with all rows in each round, and with a sample
-_NEW_CANDIDATES = {True: 600, False: 300}  # random candidates in a round, each in a random cell
-_RIVALS = {True: 5, False: 3}  # candidates that are tried in a cell
-_WORTH = 1e-3  # relative decrease for which a cell is computed again
-
-_FIRST = tuple(map(Stage, np.geomspace(0.5, 0.05, 11), np.geomspace(0.5, 0.002, 11)))
-_EARLY = tuple(map(Stage, np.geomspace(0.4, 0.1, 6), np.geomspace(0.3, 0.01, 6)))
-_LATE = tuple(map(Stage, np.geomspace(0.1, 0.05, 6), np.geomspace(0.01, 0.0005, 6)))
 
 
 @dataclass(frozen=True)
@@ -177,23 +168,23 @@ def _explore(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the best parameters of each cell, and its objective there."""
     objective = clip_targets(objective)
-    sample = subsample(objective, _SAMPLE_SIZE, rng)
+    sample = subsample(objective, tuned.PATH_SAMPLE, rng)
     uses_all = sample is objective
-    rounds = _ROUNDS[uses_all] if rounds is None else as_count("rounds", rounds)
-    batch, size = Batch(sample), _NEW_CANDIDATES[uses_all]
+    rounds = tuned.PATH_ROUNDS[uses_all] if rounds is None else as_count("rounds", rounds)
+    batch, size = Batch(sample), tuned.NEW_CANDIDATES[uses_all]
     start = np.repeat(average_fit(batch), len(problems.ridge), axis=0)
-    search = _Search(batch, _rescale(problems, objective, sample), start, _RIVALS[uses_all])
+    search = _Search(batch, _rescale(problems, objective, sample), start, tuned.RIVALS[uses_all])
     for number in range(rounds):
-        search.exchange(_EARLY, search.new_candidates(size, rng))
+        search.exchange(tuned.PATH_EARLY, search.new_candidates(size, rng))
         if progress is not None:
             progress(Step(number, "path", float(search.value.mean()), objective.design.passes))
     if not uses_all:
         theta = batch.frame.original(search.best)
         batch = Batch(objective)
-        search = _Search(batch, problems, batch.frame.standardised(theta), _RIVALS[uses_all])
-        search.exchange(_EARLY, search.new_candidates(size // 2, rng))
-    search.descend(np.arange(len(search.best)), search.best, _LATE)
-    search.exchange(_LATE, search.best[:0])
+        search = _Search(batch, problems, batch.frame.standardised(theta), tuned.RIVALS[uses_all])
+        search.exchange(tuned.PATH_EARLY, search.new_candidates(size // 2, rng))
+    search.descend(np.arange(len(search.best)), search.best, tuned.PATH_LATE)
+    search.exchange(tuned.PATH_LATE, search.best[:0])
     search.adopt()
     if progress is not None:
         progress(Step(rounds, "path", float(search.value.mean()), objective.design.passes))
@@ -228,7 +219,7 @@ class _Search:
         pool = np.vstack([np.unique(self.best, axis=0), candidates])
         table = self.batch.table(pool, self.problems)
         rivals = np.argsort(table, axis=0)[: self.rivals]
-        promising = np.flatnonzero(table.min(axis=0) < (1 - _WORTH) * self.value)
+        promising = np.flatnonzero(table.min(axis=0) < (1 - tuned.WORTH) * self.value)
         chosen = pool[rivals[:, promising].T.ravel()]
         self.descend(np.repeat(promising, len(rivals)), chosen, stages)
 
@@ -243,7 +234,7 @@ class _Search:
     def new_candidates(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Return random candidates after some steps, each in a random cell."""
         T, cells = self.batch.draw(size, rng), rng.integers(len(self.best), size=size)
-        return descend_together(self.batch, T, _FIRST, self.problems.take(cells))[0]
+        return descend_together(self.batch, T, tuned.PATH_FIRST, self.problems.take(cells))[0]
 
     def descend(self, cells: IntArray, T: FloatArray, stages: Sequence[Stage]) -> None:
         """Take steps from one candidate for each of the cells, and store what is better."""

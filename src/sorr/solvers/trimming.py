@@ -25,7 +25,8 @@ from sorr.objectives import (
     RankedRangeObjective,
     arrange,
 )
-from sorr.solvers.candidates import MAX_TINY_ROWS, average_start, distinct, is_small, start_points
+from sorr.solvers import constants as tuned
+from sorr.solvers.candidates import average_start, distinct, is_small, start_points
 from sorr.solvers.convex import (
     approach,
     can_be_polished,
@@ -34,8 +35,6 @@ from sorr.solvers.convex import (
     refuse_unknown_pieces,
 )
 from sorr.solvers.descent import (
-    MAX_METRIC_PARAMETERS,
-    TEMPERATURES,
     anneal,
     can_pass_corners,
     descend,
@@ -55,22 +54,6 @@ from sorr.solvers.solution import (
     restore_targets,
 )
 
-_MAX_PATIENT_ROWS = 5000  # rows up to which all starts are polished until the dropped rows stay
-_MAX_POLISHED = {True: 10, False: 3}  # starts that are polished, on few rows and otherwise
-_MAX_POLISHED_RATIO = 1.1  # to the lowest objective so far, of a start that is polished
-_MAX_START_RATIO = 1.5  # to the lowest objective, of a start that is tried on many rows
-_SAME_START = 0.7  # relative distance of raw predictions of starts that count as one on many rows
-_FAST_TOL = 5e-5  # of the fast phase: promised decrease, relative to the objective
-_FAST_TOL_BEFORE_TRIMMING = 2e-6  # a trimming step costs as much as several fast ones
-_SHORT_FIT_STEPS = 25  # to a start by a convex relative of the loss
-_FAST_WIDTHS = (0.5, 0.1)  # of corners in the fast phase, relative to the typical loss
-_PATH = tuple(np.geomspace(1.5, 0.02, 12).tolist())  # of corners with many rows and parameters
-_TOL_BEFORE_PATH = 1e-5  # of the fast phase before it: Newton steps take less time to the same end
-_SHARP_WIDTHS = (0.01, 0.001)  # of the corners of losses with several outputs
-_NEAR_TOL = 0.4  # times the tolerance, from the minimum of a sample on: no step is taken below it
-_NEAR_WIDTHS = (0.03, 0.01, 0.003)  # of corners, from the minimum of a sample on
-_START_ROWS = 1000  # of a sample, on which candidates are compared
-_SAMPLE_TOL = 5.0  # of the fast phase on a sample, times parameters for each row
 _TOUCHES = 1e-9  # relative distance below which a majoriser touches the objective
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -193,8 +176,8 @@ class _Search:
         return (
             isinstance(self.objective, RankedRangeObjective)
             and len(self.objective.shape) == 1
-            and self.objective.n_samples > _MAX_PATIENT_ROWS
-            and self.objective.n_parameters > MAX_METRIC_PARAMETERS
+            and self.objective.n_samples > tuned.FEW_ROWS
+            and self.objective.n_parameters > tuned.MAX_METRIC_PARAMETERS
         )
 
     def run(self, start: npt.ArrayLike | None, n_starts: int | Literal["auto"]) -> None:
@@ -207,9 +190,9 @@ class _Search:
         ends = [(number, self.descend(number, begin)) for number, begin in enumerate(starts)]
         ends.sort(key=lambda end: end[1].value)
         lowest, n = np.inf, objective.n_samples
-        ratio = np.inf if n <= MAX_TINY_ROWS else _MAX_POLISHED_RATIO
+        ratio = np.inf if n <= tuned.TINY_ROWS else tuned.MAX_POLISHED_RATIO
         for i, (number, point) in enumerate(ends):
-            is_polished = i == 0 or (n <= _MAX_PATIENT_ROWS and point.value <= ratio * lowest)
+            is_polished = i == 0 or (n <= tuned.FEW_ROWS and point.value <= ratio * lowest)
             end = _LocalMinimum(point)
             if self.certify and is_polished:
                 end = self.concentrate(number, point)
@@ -242,12 +225,12 @@ class _Search:
         n_starts: int | Literal["auto"],
     ) -> list[_Start]:
         """Return starting points."""
-        is_patient = objective.n_samples <= _MAX_PATIENT_ROWS
+        is_patient = objective.n_samples <= tuned.FEW_ROWS
         first = objective.at(as_start(objective, start))
         if start is not None or objective.is_convex or n_starts == 1:
             return [_Start(first)]
         if not objective.loss.convex:
-            relative = objective.at(average_start(objective, self.rng, _SHORT_FIT_STEPS))
+            relative = objective.at(average_start(objective, self.rng, tuned.SHORT_FIT_STEPS))
             return [_Start(relative, needs_annealing=not objective.groups.is_full)]
         if not is_small(objective):
             annealed = _Start(first, needs_annealing=True)
@@ -256,14 +239,18 @@ class _Search:
             average = objective.at(average_start(objective, self.rng))
             return [annealed, _Start(first), _Start(average)]
         number = None if n_starts == "auto" else n_starts
-        keep = _MAX_POLISHED[objective.n_samples <= MAX_TINY_ROWS]
-        size = max(_START_ROWS, 20 * objective.n_parameters) if self.is_sampled else None
+        keep = tuned.MAX_POLISHED[objective.n_samples <= tuned.TINY_ROWS]
+        size = (
+            max(tuned.SAMPLE, tuned.SAMPLE_PER_PARAMETER * objective.n_parameters)
+            if self.is_sampled
+            else None
+        )
         points = start_points(objective, number, keep, size, self.rng)
         if not is_patient:  # on a sample, one minimum can look like several
             values = [point.value for point in points]
             sketches = [objective.sketch(point) for point in points]
-            kept = distinct(values, sketches, rtol=np.inf, distance=_SAME_START)
-            points = [points[i] for i in kept if values[i] <= _MAX_START_RATIO * min(values)]
+            kept = distinct(values, sketches, rtol=np.inf, distance=tuned.SAME_START)
+            points = [points[i] for i in kept if values[i] <= tuned.MAX_START_RATIO * min(values)]
         return [_Start(point, is_near=is_patient) for point in points]
 
     def descend(self, number: int, start: _Start) -> Point:
@@ -276,48 +263,53 @@ class _Search:
         def record(reached: Point) -> None:
             self.trace.add(number, "fast", reached.value)
 
-        tol = _FAST_TOL_BEFORE_TRIMMING if self.certify else _FAST_TOL
+        tol = tuned.TOL_BEFORE_TRIMMING if self.certify else tuned.FAST_TOL
         if self.is_sampled:  # its noise and its precaution change more than would be gained
-            tol = max(tol, _SAMPLE_TOL * objective.n_parameters / objective.n_samples)
+            tol = max(tol, tuned.SAMPLE_FIT_TOL * objective.n_parameters / objective.n_samples)
         if isinstance(objective, PartitionedObjective):  # the point is the minimum of a sample
             return descend(
-                objective, point, tol=_NEAR_TOL * tol, rng=rng, record=record, widths=_NEAR_WIDTHS
+                objective,
+                point,
+                tol=tuned.NEAR_TOL * tol,
+                rng=rng,
+                record=record,
+                widths=tuned.NEAR_WIDTHS,
             )
         if self.certify and objective.is_convex and isinstance(objective, RankedRangeObjective):
             return approach(objective, point, rng=rng, record=record)
         rough = objective.rough() if start.needs_annealing or self.is_wide else objective
         # One width is enough before a path. It ends at corners that only a certificate gets past.
         has_path = self.is_wide and self.certify and can_pass_corners(objective)
-        widths = _FAST_WIDTHS[:1] if has_path else _FAST_WIDTHS
+        widths = tuned.FAST_WIDTHS[:1] if has_path else tuned.FAST_WIDTHS
         if start.needs_annealing:
             # Without corners, a second temperature gains less than 1e-4 and costs a tenth.
             is_short = self.is_wide and objective.loss.smooth
-            heat = TEMPERATURES[:1] if is_short else TEMPERATURES
+            heat = tuned.TEMPERATURES[:1] if is_short else tuned.TEMPERATURES
             soft = anneal(rough, rough.at(point.theta), rng, widths, heat)
             point = soft if soft.value < point.value else point
             self.trace.add(number, "anneal", point.value)
-        tol = _TOL_BEFORE_PATH if has_path else tol
+        tol = tuned.TOL_BEFORE_PATH if has_path else tol
         point = descend(rough, point, tol=tol, rng=rng, record=record, widths=widths)
         if has_path:
-            point = newton_past_corners(rough, rough.coarse(point), record, _PATH, max_steps=1)
+            point = newton_past_corners(
+                rough, rough.coarse(point), record, tuned.CORNER_PATH, max_steps=1
+            )
         if rough is not objective:
             point = objective.at(point.theta)
         if has_path:
             return point
         if can_pass_corners(objective):
             point = newton_past_corners(objective, point, record)
-        elif (
-            not (objective.loss.smooth or self.certify) and objective.n_samples <= _MAX_PATIENT_ROWS
-        ):
+        elif not (objective.loss.smooth or self.certify) and objective.n_samples <= tuned.FEW_ROWS:
             point = descend(
-                objective, point, tol=0.1 * tol, rng=rng, record=record, widths=_SHARP_WIDTHS
+                objective, point, tol=0.1 * tol, rng=rng, record=record, widths=tuned.SHARP_WIDTHS
             )
         return point
 
     def concentrate(self, number: int, point: Point) -> _LocalMinimum:
         """Take trimming steps until the point is a fixed point, solved to the tolerance."""
         gap, is_fixed = np.inf, False
-        is_patient = self.objective.n_samples <= _MAX_PATIENT_ROWS
+        is_patient = self.objective.n_samples <= tuned.FEW_ROWS
         is_near = isinstance(self.objective, PartitionedObjective)
         inner = self.tol if is_near or self.is_wide or self.objective.is_convex else 1e-3
         for _ in range(self.max_iter):
