@@ -203,7 +203,7 @@ def classes_of(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IntArray]:
             f"y holds one class only, {classes.tolist()[0]!r}, in the rows that count; needed two "
             "classes or more"
         )
-    return classes, np.searchsorted(classes, y)
+    return classes, np.searchsorted(classes, y).astype(np.int32)  # many rows need much memory
 
 
 def as_vector(name: str, y: npt.ArrayLike) -> npt.NDArray[Any]:

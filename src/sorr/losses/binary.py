@@ -31,7 +31,10 @@ class Logistic(BinaryLoss):
     never_reaches_zero: ClassVar[bool] = True
 
     def _height(self, margin: FloatArray) -> FloatArray:
-        return np.maximum(-margin, 0) + np.log1p(np.exp(-np.abs(margin)))
+        height = np.abs(margin)  # in place: of many rows, each further array is felt
+        np.log1p(np.exp(np.negative(height, out=height), out=height), out=height)
+        height -= np.minimum(margin, 0)
+        return height
 
     def _slope(self, margin: FloatArray) -> FloatArray:
         return -1 / (1 + np.exp(margin))  # four times as fast as expit, and as accurate
