@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from sorr.objectives import Design
+from sorr.objectives import Design, solve_symmetric
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.standard_normal((40, 3)) * (RANDOM.random((40, 3)) < 0.7)
@@ -131,3 +131,23 @@ def test_arguments_are_left_untouched():
     assert_array_equal(X, before)
     assert_array_equal(theta, 1)
     assert_array_equal(residual, 1)
+
+
+@pytest.mark.parametrize("scales", [np.ones(6), np.logspace(-8, 8, 6)])
+def test_systems_of_any_scale_are_solved(scales):
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((6, 6))
+    M = (root @ root.T + 0.1 * np.eye(6)) * scales[:, None] * scales
+    expected = rng.standard_normal(6) / scales
+    assert_allclose(solve_symmetric(M)(M @ expected), expected, rtol=1e-8)
+
+
+def test_a_singular_matrix_still_gives_a_solution_of_a_consistent_system():
+    M = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    solution = solve_symmetric(M)(np.array([2.0, 2.0, 0.0]))
+    assert_allclose(M @ solution, [2.0, 2.0, 0.0], atol=1e-6)
+
+
+def test_an_indefinite_matrix_falls_back_to_least_squares():
+    M = np.array([[1.0, 2.0], [2.0, 1.0]])
+    assert_allclose(solve_symmetric(M)(np.array([3.0, 3.0])), [1.0, 1.0], rtol=1e-6)

@@ -184,3 +184,31 @@ def test_a_count_of_zero_is_no_count():
 def test_a_mapping_to_a_group_that_is_not_there_is_refused():
     with pytest.raises(ValueError, match=r"entry for 7, which is not a group; needed 0, 1"):
         Groups.of(4, {0: 1, 1: 1, 7: 1}, None, labels=[0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("labels", [None, LABELS])
+def test_strata_count_the_rows_of_each_group_and_class_that_have_a_mass(labels, weighted):
+    weight = np.array([1.0, 0.5, 0.0, 2.0, 3.0, 0.0]) if weighted else None
+    side = np.array([1, -1, 1, -1, 1, 1])
+    groups = Groups.of(6, 0, None, labels, weight)
+    mass = np.ones(6) if weight is None else weight
+    expected = {}
+    for g, group in enumerate(groups):
+        members = np.arange(6)[group.rows]
+        for name in (-1, 1):
+            rows = [i for i in members if side[i] == name and mass[i] > 0]
+            if rows:
+                expected[g, name] = (len(rows), sum(mass[i] for i in rows))
+    assert groups.strata(side) == expected
+    whole = groups.strata(None)
+    assert sum(stratum.mass for stratum in whole.values()) == mass.sum()
+    assert {name for _, name in whole} == {None}
+
+
+def test_rows_have_the_number_of_their_group_and_none_of_the_mass_outside():
+    weight = np.array([1.0, 0.0, 2.0, 1.0, 0.0, 1.0])  # the group "a" has no mass
+    number, mass = Groups.of(6, 0, None, LABELS, weight).of_rows()
+    assert_array_equal(number, np.zeros(6))
+    assert_array_equal(mass, weight)
+    assert Groups.of(6, 0, None, None, weight).of_rows() == (None, weight)

@@ -9,13 +9,12 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from sorr.losses import Huber, SmoothHinge
-from sorr.objectives import Groups, RankedRangeObjective, subsample
+from sorr.objectives import Groups, RankedRangeObjective
 from sorr.objectives.kernels import Gathered, pick
 from sorr.ranked import Mass
 from tests.objectives.problems import CONVEX, SEVERAL_OUTPUTS, generic, plain_value, tied
 from tests.ranked.referees import weights_by_tie_breaks
 from tests.slow import examples
-from tests.solvers.problems import classes
 
 each_loss = pytest.mark.parametrize("loss", CONVEX)
 SHAPES = {
@@ -417,57 +416,6 @@ def test_what_is_made_from_an_objective_has_its_own_classes_and_ridge():
     assert_array_equal(objective.classes[1], [1, 0, 1])
     assert objective.C == 2.0
     assert other.design is objective.design
-
-
-# -- samples of the rows ------------------------------------------------------------------------
-
-
-def test_a_sample_of_few_rows_is_the_objective_itself():
-    X, y = classes()
-    objective = RankedRangeObjective(X, y, m=5)
-    assert subsample(objective, 60, np.random.default_rng(0)) is objective
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_ranks_of_a_sample_shrink_with_its_rows_and_leave_room_for_outliers(weighted):
-    X, y = classes(5000)
-    weight = np.random.default_rng(0).uniform(0.5, 1.5, 5000) if weighted else None
-    objective = RankedRangeObjective(X, y, m=0.1, k=0.5, sample_weight=weight)
-    group = subsample(objective, 1000, np.random.default_rng(0)).groups.groups[0]
-    assert group.mass == pytest.approx(1000, rel=0.05)
-    assert 100 < group.m <= 135
-    assert group.width == pytest.approx(400, rel=0.05)
-    assert group.scale * group.width == pytest.approx(1.0)
-
-
-def test_a_small_class_survives_the_drop_in_a_sample():
-    X, y = classes(20_000)
-    y[:] = 1.0
-    y[:2400] = -1.0
-    objective = RankedRangeObjective(X, y, m=2000)  # fewer than the small class has
-    sample = subsample(objective, 1000, np.random.default_rng(0))
-    assert sample.groups.groups[0].m < np.count_nonzero(sample.y == -1)
-
-
-def test_every_group_and_class_is_in_a_sample():
-    X, y = classes(5000)
-    y[:30] = -1.0
-    labels = np.zeros(5000)
-    labels[:60] = 1.0
-    objective = RankedRangeObjective(X, y, m=0.1, groups=labels)
-    sample = subsample(objective, 500, np.random.default_rng(0))
-    rare = sample.groups.groups[1]
-    assert rare.label == 1.0
-    assert len(rare.rows) >= 10
-    assert set(sample.y[rare.rows]) == {-1.0, 1.0}
-    assert sum(g.scale * g.width for g in sample.groups) == pytest.approx(1.0)
-
-
-def test_a_narrow_range_keeps_enough_rows_of_a_sample_to_fit():
-    X, y = classes(5000)
-    objective = RankedRangeObjective(X, y, m=500, k=501)
-    group = subsample(objective, 500, np.random.default_rng(0)).groups.groups[0]
-    assert group.width >= objective.n_parameters
 
 
 # -- conventions --------------------------------------------------------------------------------

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from sorr.objectives import PartitionedObjective, RankedRangeObjective, partitions
+from sorr.objectives import PartitionedObjective, RankedRangeObjective
 from sorr.objectives.partitions import Listed
-from sorr.solvers import Status, exhaustive, topsum, trim
+from sorr.solvers import Status, constants, exhaustive, topsum, trim
 from tests.objectives.problems import tied
 from tests.slow import slow
 
@@ -19,8 +19,7 @@ pytestmark = pytest.mark.usefixtures("rows_stay_in_partitions")
 @pytest.fixture
 def rows_stay_in_partitions(monkeypatch):
     """Lower the number of rows that are gathered in memory: the tests are small."""
-    monkeypatch.setattr(partitions, "_FEW_ENTRIES", 5000)
-    monkeypatch.setattr(partitions, "_WIDE_ENTRIES", 5000)
+    monkeypatch.setattr(constants, "FEW_ENTRIES", {False: 5000, True: 5000})
 
 
 LOSSES = ["logistic", "hinge", "squared", "absolute", "softmax"]
@@ -131,7 +130,7 @@ def make(loss, *, k=None, ranking="pooled", **options):
 def solve_in_memory(objective, **options):
     """Solve with all rows as arrays: an independent path up to many rows."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(partitions, "_FEW_ENTRIES", 1 << 30)
+        patch.setattr(constants, "FEW_ENTRIES", {False: 1 << 30, True: 1 << 30})
         return trim(objective, random_state=0, **options)
 
 
@@ -282,9 +281,8 @@ def test_copies_are_dropped_in_equal_parts():
 def test_huge_targets_are_refused_in_partitions():
     X, y = rows("absolute")
     y[0] = 1e200
-    parts = split(RankedRangeObjective(X, y, "absolute", m=0.1), SIZES["three"])
     with pytest.raises(ValueError, match="a target is as large as 1e\\+200"):
-        trim(parts, random_state=0)
+        split(RankedRangeObjective(X, y, "absolute", m=0.1), SIZES["three"])
 
 
 def test_few_gross_outliers_do_not_hide_in_the_sample():

@@ -58,6 +58,16 @@ def test_steps_without_ranks_reach_the_convex_minimum(loss):
     assert (values >= lowest * (1 - 1e-6)).all()
 
 
+def test_majorised_steps_that_grow_come_nearer_to_the_minimum(monkeypatch):
+    objective = ranked_problem("hinge", m=0, k=None)
+    batch, lowest = Batch(objective), trim(objective).objective
+    T, stages = some_candidates(batch, 20), [Stage(0.1, 0.01)] * 6
+    growing = descend_together(batch, T, stages)[1]
+    monkeypatch.setattr("sorr.solvers.constants.GROWTH", 1.0)
+    plain = descend_together(batch, T, stages)[1]
+    assert growing.mean() - lowest < 0.8 * (plain.mean() - lowest)
+
+
 @pytest.mark.parametrize("k", [150, None])
 def test_zero_is_no_trap(k):
     batch = Batch(ranked_problem(k=k, n=200, m=20))

@@ -27,8 +27,8 @@ from scipy import linalg
 from sorr._checks import as_masses, check_choice
 from sorr._typing import FloatArray
 from sorr.losses import Loss
-from sorr.objectives import RankedRangeObjective, lower_bound
-from sorr.solvers import EliminatedRows, Move, Status, choose_move, solve_symmetric, topsum
+from sorr.objectives import RankedRangeObjective, lower_bound, solve_symmetric
+from sorr.solvers import EliminatedRows, Move, Status, choose_move, topsum
 
 _POWERS = {"l1": 1, "l2": 2}  # of the norms
 _ROUNDING = 1e-14  # of the budget, which value and bound both hold

@@ -14,8 +14,8 @@ from sorr._typing import FloatArray
 from sorr.baselines.label_models import IterativeLabelModel
 from sorr.estimators import Labels, Rows, print_steps
 from sorr.losses import Loss, MultilabelHinge, RoundedMultilabelHinge, RoundedTopKSVM, TopKSVM
-from sorr.objectives import Point, RankedRangeObjective
-from sorr.solvers import Memory, Progress, Step, descend, solve_symmetric, take_newton_steps
+from sorr.objectives import Point, RankedRangeObjective, solve_symmetric
+from sorr.solvers import Memory, Progress, Step, descend, take_newton_steps
 
 _TOL = 1e-3  # the default tolerance
 _LARGE_TOL = 1e-2  # the same where X holds many numbers

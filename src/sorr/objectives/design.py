@@ -1,7 +1,8 @@
-"""The rows of the data as a linear map, and in standardised coordinates."""
+"""The rows of the data as a linear map, and in standardised coordinates; linear systems of it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self, cast
@@ -9,6 +10,7 @@ from typing import Any, Self, cast
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from scipy.linalg import lapack
 
 from sorr._typing import BoolArray, FloatArray, IntArray, Weight
 from sorr.losses import Loss
@@ -21,6 +23,7 @@ _FLAT = 1e-3  # spread of the middle half, relative to the whole, below which it
 _NORMAL = 1.4826  # from the median absolute deviation to the standard deviation of a normal
 _TAIL = 1.2816  # 80 % of |x| lie below, for a standard normal
 _ROUNDING = 8  # units in the last place of the centre: equal numbers differ by no more
+_RIDGES = (1e-15, 1e-12, 1e-9, 1e-6)  # added to the unit diagonal, until there is a factor
 
 
 class _Meter:
@@ -392,3 +395,36 @@ def _middle(y: FloatArray) -> tuple[float, float]:
         return level, most / 3.29
     others = np.abs(y - level)
     return level, float(np.median(others[others > 0])) if others.any() else 1.0
+
+
+# -- Linear systems with a symmetric matrix that is positive definite, or nearly so ----------------
+
+
+def solve_symmetric(M: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """Return a solver for linear systems with a symmetric matrix.
+
+    The matrix is scaled to a unit diagonal, and each solution is refined once. If the matrix is
+    not quite positive definite, the smallest of a few ridges that makes it so is added.
+    """
+    diagonal = M.diagonal()
+    scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    scaled = M * (scale[:, None] * scale)
+    if not np.isfinite(scaled).all():
+        return lambda rhs: np.full_like(rhs, np.nan)
+    for ridge in _RIDGES:
+        shifted = scaled.copy()
+        shifted.flat[:: len(M) + 1] += ridge
+        # LAPACK is called directly: for a few parameters, checks take longer than the work.
+        factor, info = lapack.dpotrf(shifted.T, lower=1, clean=0, overwrite_a=1)
+        if info == 0:
+            break
+    else:
+        return lambda rhs: np.asarray(scale * np.linalg.lstsq(scaled, scale * rhs, rcond=None)[0])
+
+    def solve(rhs: FloatArray) -> FloatArray:
+        b = scale * rhs
+        x = lapack.dpotrs(factor, b, lower=1)[0]
+        x = x + lapack.dpotrs(factor, b - scaled @ x, lower=1)[0]
+        return np.asarray(scale * x)
+
+    return solve

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sorr._typing import FloatArray, IntArray, Weight
+from sorr._typing import BoolArray, FloatArray, IntArray, Weight
 from sorr.ranked import Mass, RankedRange, ranked_range_weights
 
 Rank: TypeAlias = "int | float | Mapping[Any, int | float | None] | None"
@@ -109,6 +109,30 @@ class Groups:
     def is_full(self) -> bool:
         """Whether nothing is ranked in any group."""
         return all(group.is_full for group in self)
+
+    def of_rows(self) -> tuple[IntArray | None, Weight | None]:
+        """Return the number of the group and the mass of each row, None if all are alike."""
+        if len(self) == 1 and isinstance(self.groups[0].rows, slice):
+            return None, self.weight
+        number: IntArray = np.full(self.n_samples, len(self), dtype=np.int32)
+        mass = self.weight
+        for g, group in enumerate(self):
+            number[group.rows] = g
+        if (outside := number == len(self)).any():
+            number[outside] = 0
+            mass = np.where(outside, 0.0, self.masses)
+        return number, mass
+
+    def strata(self, classes: npt.NDArray[Any] | None) -> dict[tuple[int, Any], Stratum]:
+        """Return the number and the mass of the rows of each group and class."""
+        return count_strata(split_strata(self._counted(), classes), self.weight)
+
+    def _counted(self) -> Iterator[BoolArray]:
+        """Yield which rows of each group have a mass."""
+        for group in self:
+            counts = np.zeros(self.n_samples, dtype=bool)
+            counts[group.rows] = True if self.weight is None else self.weight[group.rows] > 0
+            yield counts
 
     def shares(self, order: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return how much each row counts in the objective; ties share equally.
@@ -243,6 +267,50 @@ def _rank_of_group(name: str, rank: Rank, label: Any, *, is_grouped: bool) -> An
 
 
 # -- The schedule of the paper for k ---------------------------------------------------------------
+
+
+# -- Strata: the rows of one group and class -------------------------------------------------------
+
+
+class Stratum(NamedTuple):
+    """The rows of one group and class that have a mass: their number and their mass."""
+
+    size: int
+    mass: float
+
+
+def split_strata(
+    groups: Iterable[BoolArray], classes: npt.NDArray[Any] | None
+) -> dict[tuple[int, Any], IntArray]:
+    """Return the rows by group and class, given which rows of a group count."""
+    found = {}
+    names = [None] if classes is None else class_names(classes)
+    for g, mine in enumerate(groups):
+        for name in names:
+            rows = np.flatnonzero(mine if classes is None else mine & (classes == name))
+            if len(rows):
+                found[g, name] = rows
+    return found
+
+
+def count_strata(
+    strata: Mapping[tuple[int, Any], IntArray], masses: Weight | None
+) -> dict[tuple[int, Any], Stratum]:
+    """Return the number and the mass of the rows of each stratum."""
+    return {
+        key: Stratum(len(rows), float(len(rows) if masses is None else masses[rows].sum()))
+        for key, rows in strata.items()
+    }
+
+
+def class_names(labels: npt.NDArray[Any]) -> list[Any]:
+    """Return the distinct labels, in order."""
+    if not len(labels):
+        return []
+    low, high = labels.min(), labels.max()
+    if np.all((labels == low) | (labels == high)):  # two classes need no sorting
+        return [low.item(), high.item()] if low < high else [low.item()]
+    return list(np.unique(labels).tolist())
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from scipy import sparse
 from sorr._typing import BoolArray, FloatArray, IntArray, Weight
 from sorr.losses import Loss, weighted_sum
 from sorr.objectives.design import Design
+from sorr.objectives.groups import Stratum, class_names, count_strata, split_strata
 
 _BLOCK = 1 << 18  # entries of X that are worked on at a time: they stay in the cache
 _BLOCK_ROWS = 16_000  # at most: larger arrays would be taken from the system anew each time
@@ -72,17 +73,11 @@ class Part:
 
     def strata(self) -> dict[tuple[int, Any], IntArray]:
         """Return the rows that have a mass, by group and class."""
-        found = {}
         counts = np.ones(self.n_samples, dtype=bool) if self.mass is None else self.mass > 0
-        for g in range(1 if self.group is None else int(self.group.max(initial=-1)) + 1):
-            mine = counts if self.group is None else counts & (self.group == g)
-            for name in [None] if self.classes is None else _names(self.classes):
-                rows = np.flatnonzero(
-                    mine if self.classes is None else mine & (self.classes == name)
-                )
-                if len(rows):
-                    found[g, name] = rows
-        return found
+        if self.group is None:
+            return split_strata([counts], self.classes)
+        last = int(self.group.max(initial=-1))
+        return split_strata((counts & (self.group == g) for g in range(last + 1)), self.classes)
 
     def masses(self, dropped: Dropped | None) -> Weight | None:
         """Return the masses that are left of the rows; None if all are one."""
@@ -312,7 +307,7 @@ def row_shares(part: Part, ask: Question, cuts: Cuts) -> FloatArray:
 def dropped_by_class(part: Part, ask: Question, cuts: Cuts) -> dict[Any, float]:
     """Return the mass above the upper cuts of each class."""
     assert part.classes is not None
-    lost = dict.fromkeys(_names(part.classes), 0.0)
+    lost = dict.fromkeys(class_names(part.classes), 0.0)
     for block in blocks(part, ask.theta, ask.dropped):
         order, cut = block.order(ask.loss), _of_rows(cuts.upper, block.group)
         rows = np.flatnonzero(order >= cut)
@@ -334,21 +329,11 @@ def column_squares(part: Part) -> FloatArray:
     return squares
 
 
-class Stratum(NamedTuple):
-    """The rows of one group and class that have a mass: their number and their mass."""
-
-    size: int
-    mass: float
-
-
 def count(
     part: Part, dropped: Dropped | None = None
 ) -> tuple[dict[tuple[int, Any], Stratum], float]:
     """Return the rows of each group and class, and the largest target."""
-    masses, found = part.masses(dropped), {}
-    for key, rows in part.strata().items():
-        mass = len(rows) if masses is None else masses[rows].sum()
-        found[key] = Stratum(len(rows), float(mass))
+    found = count_strata(part.strata(), part.masses(dropped))
     has_numbers = part.y.dtype.kind == "f" and part.n_samples > 0
     return found, float(np.abs(part.y).max()) if has_numbers else 0.0
 
@@ -384,16 +369,6 @@ def distinct_rows(taken: Gathered) -> Gathered:
     first, copy_of = np.unique(whole, return_index=True, return_inverse=True)[1:]
     total = np.bincount(copy_of.ravel(), mass).astype(np.float64)
     return Gathered(taken.rows[rows][first], X[first], y[first], group[first], total)
-
-
-def _names(labels: npt.NDArray[Any]) -> list[Any]:
-    """Return the distinct labels, in order."""
-    if not len(labels):
-        return []
-    low, high = labels.min(), labels.max()
-    if np.all((labels == low) | (labels == high)):  # two classes need no sorting
-        return [low.item(), high.item()] if low < high else [low.item()]
-    return list(np.unique(labels).tolist())
 
 
 # -- lower bounds ----------------------------------------------------------------------------------

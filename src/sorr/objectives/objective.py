@@ -26,13 +26,14 @@ from sorr.objectives import kernels
 from sorr.objectives.band import Band, Weigh, make_band
 from sorr.objectives.bound import lower_bound
 from sorr.objectives.design import Design, as_features
-from sorr.objectives.groups import Group, Groups, Rank
+from sorr.objectives.groups import Group, Groups, Rank, Stratum
 from sorr.objectives.kernels import ConstantSums, ConstantWeights, Part
 from sorr.objectives.sampling import constant_rows, merge_copies, subsample
 
 _LEAST_CURVATURE = 0.2  # share of the curvature of the kept rows that a cut at rank m leaves
 _OUTLIER_LOSS_RATIO = 100.0  # times the loss of the kept rows: outliers make up a mean above this
 _METRIC_ROWS = 2000  # rows of a sample for a Hessian, or for each parameter:
+LARGEST_TARGET = 1e150  # beyond it, a target marks something missing: its square is hardly finite
 _METRIC_ROWS_PER_PARAMETER = 50
 _SORTED_ROWS = 5000  # losses up to which sorting them costs nothing
 _FLOAT32_ROWS = 5000  # rows from which predictions are in float32: exponentials take a fifth
@@ -514,22 +515,17 @@ class RankedRangeObjective:
     @property
     def part(self) -> Part:
         """All rows as one partition."""
-        groups, mass = self.groups, self.groups.weight
-        group: IntArray | None = None
-        if len(groups) > 1 or not isinstance(groups.groups[0].rows, slice):
-            group = np.full(self.n_samples, len(groups), dtype=np.int32)
-            for g, each in enumerate(groups):
-                group[each.rows] = g
-            if (outside := group == len(groups)).any():
-                group[outside] = 0
-                mass = np.where(outside, 0.0, groups.masses)
         return Part(
-            self.design.X, self.y, group, mass, self.design.intercept, classes=self.class_of_row
+            self.design.X,
+            self.y,
+            *self.groups.of_rows(),
+            self.design.intercept,
+            classes=self.class_of_row,
         )
 
-    def count_strata(self) -> dict[tuple[int, Any], kernels.Stratum]:
+    def count_strata(self) -> dict[tuple[int, Any], Stratum]:
         """Return the number and the mass of the rows of each group and class."""
-        return kernels.count(self.part)[0]
+        return self.groups.strata(self.class_of_row)
 
     def pick(self, drawn: Mapping[tuple[int, Any], IntArray]) -> kernels.Gathered:
         """Return rows by their numbers among those of their group and class."""
@@ -552,6 +548,16 @@ class RankedRangeObjective:
     def merge_copies(self) -> RankedRangeObjective:
         """Return the objective with equal rows merged into one row of their mass."""
         return merge_copies(self, [kernels.merge_copies(self.part)])
+
+    def clip_targets(self) -> RankedRangeObjective:
+        """Return the objective with huge targets moved to where their losses are finite.
+
+        Wherever such rows are dropped, the objective is the same.
+        """
+        y = self.y
+        if y.ndim > 1 or y.dtype.kind != "f" or np.abs(y).max() <= LARGEST_TARGET:
+            return self
+        return self.replace(y=np.clip(y, -LARGEST_TARGET, LARGEST_TARGET))
 
     def rough(self) -> RankedRangeObjective:
         """Return an objective that is good enough to start on: of rows in float32."""

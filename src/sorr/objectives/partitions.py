@@ -30,7 +30,7 @@ from sorr.objectives.band import Band
 from sorr.objectives.bound import Planes, finish_bound
 from sorr.objectives.cuts import Guess, Recipe, settle
 from sorr.objectives.design import Design
-from sorr.objectives.groups import Groups
+from sorr.objectives.groups import Groups, Stratum
 from sorr.objectives.kernels import (
     BandWeights,
     ConstantSums,
@@ -40,18 +40,12 @@ from sorr.objectives.kernels import (
     Part,
     Question,
 )
-from sorr.objectives.objective import (
-    Point,
-    RankedRangeObjective,
-)
-from sorr.objectives.sampling import Sample, constant_rows, merge_copies, seems_to_have_copies
+from sorr.objectives.objective import LARGEST_TARGET, Point, RankedRangeObjective
+from sorr.objectives.sampling import Sample, constant_rows, merge_copies
 
-_FEW_ENTRIES = 1 << 21  # entries of X that are gathered in memory: above, rounds are faster
-_WIDE_ENTRIES = 1 << 24  # the same, if a sample that is large enough would be a quarter of them
 _SAMPLED = 0.05  # share of the rows in a sample
 _SAMPLE_ROWS = (4000, 50_000)  # fewest and most rows of a sample
 _ROWS_PER_PARAMETER = 50  # of a sample, at least
-_MAX_PARAMETERS = 65  # up to which rounds over all rows are few: a sample gives a Hessian
 _PROBE = 1 << 14  # rows of the sample that guess where cuts are
 _WIDER = 6.0  # a bracket after a miss
 _MISSES = 3  # after which all rows are near the cut
@@ -155,8 +149,7 @@ class PartitionedObjective:
     n_samples: int
     probe: Part
     sizes: tuple[dict[tuple[int, Any], int], ...]
-    strata: dict[tuple[int, Any], kernels.Stratum]
-    largest_target: float
+    strata: dict[tuple[int, Any], Stratum]
     dropped: Dropped | None = None
     is_rounded: bool = False
 
@@ -186,11 +179,16 @@ class PartitionedObjective:
         rng : Generator
         """
         counted = engine.map(kernels.count)
-        strata: dict[tuple[int, Any], kernels.Stratum] = {}
+        if (largest := max(target for _, target in counted)) > LARGEST_TARGET:
+            raise ValueError(
+                f"a target is as large as {largest:.3g}; needed at most {LARGEST_TARGET:.0e} with "
+                "rows in partitions: drop rows without a target"
+            )
+        strata: dict[tuple[int, Any], Stratum] = {}
         for own, _ in counted:
             for key, (size, mass) in own.items():
-                before = strata.get(key, kernels.Stratum(0, 0.0))
-                strata[key] = kernels.Stratum(before.size + size, before.mass + mass)
+                before = strata.get(key, Stratum(0, 0.0))
+                strata[key] = Stratum(before.size + size, before.mass + mass)
         objective = cls(
             engine=engine,
             sample=bare,
@@ -199,7 +197,6 @@ class PartitionedObjective:
             n_samples=groups.n_samples,
             sizes=tuple({key: stratum.size for key, stratum in own.items()} for own, _ in counted),
             strata=dict(sorted(strata.items())),
-            largest_target=max(target for _, target in counted),
             probe=bare.part,
         )
         sample_size = _sample_size(objective) if sample_size is None else sample_size
@@ -302,14 +299,14 @@ class PartitionedObjective:
         """How often the rows were read."""
         return float(self.engine.n_rounds)
 
-    def count_strata(self) -> dict[tuple[int, Any], kernels.Stratum]:
+    def count_strata(self) -> dict[tuple[int, Any], Stratum]:
         """Return the number and the mass of the rows of each group and class."""
         if self.dropped is None:
             return self.strata
-        total: dict[tuple[int, Any], kernels.Stratum] = {}
+        total: dict[tuple[int, Any], Stratum] = {}
         for own, _ in self.engine.map(kernels.count, self.dropped):
             for key, stratum in own.items():
-                total[key] = kernels.Stratum(*np.add(total.get(key, (0, 0.0)), stratum).tolist())
+                total[key] = Stratum(*np.add(total.get(key, (0, 0.0)), stratum).tolist())
         return dict(sorted(total.items()))
 
     def pick(self, drawn: Mapping[tuple[int, Any], IntArray]) -> kernels.Gathered:
@@ -613,6 +610,10 @@ class PartitionedObjective:
 
     # -- Models without coefficients ---------------------------------------------------------------
 
+    def clip_targets(self) -> Self:
+        """Return the objective itself: huge targets were refused."""
+        return self
+
     def constant_rows(self) -> RankedRangeObjective:
         """Return the objective of models without coefficients: one row for each group and class."""
         return constant_rows(self.sample, self.groups, self.count_strata())
@@ -631,9 +632,7 @@ def _cut(part: Part, rows: slice, number: int) -> Part:
     return Part(part.X[rows], part.y[rows], group, mass, part.intercept, number, classes)
 
 
-def _make_probe(
-    sample: RankedRangeObjective, strata: dict[tuple[int, Any], kernels.Stratum]
-) -> Part:
+def _make_probe(sample: RankedRangeObjective, strata: dict[tuple[int, Any], Stratum]) -> Part:
     """Return some rows of a sample with masses that add up to those of all rows."""
     part = _cut(sample.part, slice(None, None, math.ceil(sample.n_samples / _PROBE)), 0)
     mass = np.zeros(part.n_samples)
@@ -647,46 +646,9 @@ Objective: TypeAlias = RankedRangeObjective | PartitionedObjective
 """What solvers minimise: an objective of rows in memory, or in partitions."""
 
 
-def arrange(objective: Objective, rng: np.random.Generator) -> Objective:
-    """Return the objective in the form that suits it.
-
-    Equal rows are merged if that leaves at most half of them. Few rows are in memory as arrays,
-    many in partitions. Losses whose pieces are not ranked by their order stay as they are, and so
-    do problems with many parameters: they need many steps, which are cheaper along predictions.
-    """
-    if _has_few_rows(objective):
-        few = objective.in_memory()
-        return _merged(few, few) or few
-    if not isinstance(objective, PartitionedObjective):
-        if not _suits(objective):
-            return objective
-        objective = PartitionedObjective.split(objective, [objective.n_samples], rng=rng)
-    merged = _merged(objective, objective.sample)
-    return objective if merged is None else arrange(merged, rng)
-
-
-def _merged(objective: Objective, some: RankedRangeObjective) -> RankedRangeObjective | None:
-    """Return the objective without copies, if some of its rows suggest it and half are left."""
-    merged = objective.merge_copies() if seems_to_have_copies(some) else None
-    return merged if merged and 2 * merged.n_samples <= objective.n_samples else None
-
-
-def _has_few_rows(objective: Objective) -> bool:
-    entries = objective.n_samples * max(objective.n_features, 1)
-    is_wide = objective.n_samples <= 4 * _ROWS_PER_PARAMETER * objective.n_parameters
-    return entries <= (_WIDE_ENTRIES if is_wide else _FEW_ENTRIES)
-
-
 def _sample_size(objective: Objective) -> int:
     low, high = _SAMPLE_ROWS
     size = min(max(low, int(_SAMPLED * objective.n_samples)), high)
     return min(
         max(size, _ROWS_PER_PARAMETER * objective.n_parameters), max(objective.n_samples // 2, 1)
     )
-
-
-def _suits(objective: RankedRangeObjective) -> bool:
-    loss = objective.loss
-    if not loss.convex or not (len(objective.shape) == 1 or loss.has_curvature):
-        return False
-    return objective.n_parameters <= _MAX_PARAMETERS

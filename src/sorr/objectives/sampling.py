@@ -1,4 +1,8 @@
-"""Few rows that stand for all: a sample, the same for any partitions; merged copies; batches."""
+"""Few rows that stand for all: a sample, merged copies, one row for each class, batches.
+
+A sample is the same for any partitions. One row for each class is enough for models without
+coefficients, which tell whether the best model is a constant, or would ignore a class.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +12,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import numpy as np
 import numpy.typing as npt
+from scipy import optimize
 
 from sorr._typing import FloatArray, IntArray
 from sorr.objectives.design import Design
-from sorr.objectives.groups import Group, Groups
-from sorr.objectives.kernels import Gathered, Stratum, distinct_rows, join
+from sorr.objectives.groups import Group, Groups, Stratum
+from sorr.objectives.kernels import Gathered, distinct_rows, join
 from sorr.ranked import Mass, kth_largest
 
 if TYPE_CHECKING:
-    from sorr.objectives.objective import RankedRangeObjective
+    from sorr.objectives.objective import Point, RankedRangeObjective
     from sorr.objectives.partitions import PartitionedObjective
 
 _PRECAUTION = 3.0  # standard deviations of the number of outliers in a sample
 _BLOCK = 1 << 18  # entries of X that are gathered at a time: they stay in the cache
 _COMPARED_ROWS = 5000  # rows that are looked at to find out whether there are copies
 _MIN_CLASS_ROWS = 10  # rows of each class in a sample, if the class has as many
+_CONSTANT_SPREAD = 1e-2  # of raw predictions, up to which a model may be a constant
 
 
 def subsample(
@@ -117,7 +123,15 @@ def _shrink(
     return group._replace(m=m, k=k, mass=mass, scale=scale)
 
 
-def seems_to_have_copies(objective: RankedRangeObjective) -> bool:
+def without_copies(
+    objective: RankedRangeObjective | PartitionedObjective, some: RankedRangeObjective
+) -> RankedRangeObjective | None:
+    """Return the objective without copies, if some of its rows suggest it and half are left."""
+    merged = objective.merge_copies() if _seems_to_have_copies(some) else None
+    return merged if merged and 2 * merged.n_samples <= objective.n_samples else None
+
+
+def _seems_to_have_copies(objective: RankedRangeObjective) -> bool:
     """Guess whether at most half of the rows of an objective in memory are different.
 
     Equal rows have equal sums of their columns. Of many rows, some are looked at.
@@ -144,6 +158,9 @@ def merge_copies(
     return objective.with_rows(rows, Groups(groups, len(rows.y), rows.mass.astype(np.float64)))
 
 
+# -- Models without coefficients ------------------------------------------------------------------
+
+
 def constant_rows(
     objective: RankedRangeObjective,
     groups: Groups,
@@ -160,6 +177,64 @@ def constant_rows(
         groups=Groups(own, len(keys), np.array([strata[key].mass for key in keys])),
         shape=(int(objective.design.intercept), *objective.shape[1:]),
     )
+
+
+def refuse_lost_class(objective: RankedRangeObjective | PartitionedObjective) -> None:
+    """Refuse a single class, and an m that is large enough to drop a whole class.
+
+    If every row of a class fits above rank m, a model that always predicts the other classes
+    costs nothing: the intercept goes to infinity, and the infimum of the objective is that of a
+    problem without the class.
+    """
+    if objective.class_of_row is None:
+        return
+    masses: dict[Any, float] = {}
+    kept = set()
+    for (g, name), stratum in objective.count_strata().items():
+        masses[name] = masses.get(name, 0.0) + stratum.mass
+        if stratum.mass > objective.groups.groups[g].m * (1 + 1e-12):
+            kept.add(name)
+    if len(masses) < 2 and objective.has_intercept:
+        raise ValueError(
+            f"all rows that count are of class {next(iter(masses)):g}; needed two classes or more: "
+            "with one, the intercept goes to infinity"
+        )
+    if objective.is_convex or len(kept) == len(masses):
+        return
+    lost = min(masses.keys() - kept)
+    raise ValueError(
+        f"class {lost:g} has a mass of {masses[lost]:g}, and m is large enough to drop all of it: "
+        "the best model would then ignore that class; lower m below it, rank within classes "
+        "(groups=y), or give the class more weight"
+    )
+
+
+def is_constant(objective: RankedRangeObjective | PartitionedObjective, point: Point) -> bool:
+    """Tell whether a model of classes is no better than one that predicts the same for every row.
+
+    A strong ridge makes coefficients small too, but these still lower the objective.
+    """
+    if objective.class_of_row is None or objective.spread(point) > _CONSTANT_SPREAD:
+        return False
+    alike, limit = objective.constant_rows(), point.value / (1 - 1e-8)
+    near = objective.sketch(point).mean(axis=0, keepdims=True)  # often as good as the best one
+    if len(objective.shape) > 1 or (objective.has_intercept and alike.value(near) <= limit):
+        return alike.value(near) <= limit
+    return alike.value(constant_model(objective)[objective.n_features :]) <= limit
+
+
+def constant_model(objective: RankedRangeObjective | PartitionedObjective) -> FloatArray:
+    """Return the best parameters without coefficients, of an objective of classes, one output."""
+    theta, alike = np.zeros(objective.shape), objective.constant_rows()
+    if len(theta) > objective.n_features:
+
+        def value(intercept: float) -> float:
+            return alike.value(np.array([intercept]))
+
+        theta[-1] = optimize.minimize_scalar(value, bracket=(-1.0, 1.0), tol=1e-12).x
+        if value(0.0) <= value(float(theta[-1])) * (1 + 1e-12):
+            theta[-1] = 0.0
+    return theta
 
 
 # -- Batches of rows -------------------------------------------------------------------------------

@@ -10,9 +10,9 @@ from sorr.solvers.convex import topsum
 from sorr.solvers.dc_algorithm import dca
 from sorr.solvers.descent import Memory, descend, search_line, take_newton_steps
 from sorr.solvers.enumeration import exhaustive
-from sorr.solvers.interior import EliminatedRows, Move, choose_move, solve_symmetric
+from sorr.solvers.interior import EliminatedRows, Move, choose_move
 from sorr.solvers.path import Path, grid, solve_path
-from sorr.solvers.solution import Minimum, Progress, Solution, Status, Step, constant_model
+from sorr.solvers.solution import Minimum, Progress, Solution, Status, Step
 from sorr.solvers.trimming import trim
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "Step",
     "average_start",
     "choose_move",
-    "constant_model",
     "dca",
     "descend",
     "exhaustive",
@@ -37,7 +36,6 @@ __all__ = [
     "is_small",
     "search_line",
     "solve_path",
-    "solve_symmetric",
     "take_newton_steps",
     "topsum",
     "trim",

@@ -15,7 +15,7 @@ from sorr._typing import FloatArray
 from sorr.objectives import Batch, Point, Problems, RankedRangeObjective, Stage, subsample
 from sorr.solvers import constants as tuned
 from sorr.solvers.descent import anneal, descend
-from sorr.solvers.solution import Progress, Step, clip_targets
+from sorr.solvers.solution import Progress, Step
 
 # -- Batched steps ---------------------------------------------------------------------------------
 
@@ -47,11 +47,13 @@ def _descend_chunk(
 ) -> tuple[FloatArray, FloatArray]:
     """Take the steps of one chunk.
 
-    After a step that has raised the objective, a shorter one is tried instead of a new one.
+    After a step that has raised the objective, a shorter one is tried instead of a new one. Where
+    a majoriser stands for the curvature, steps are too short: they grow as long as they succeed.
     """
     best, lowest = T, np.full(len(T), np.inf)
     base, reached = T, lowest
-    step, length = np.zeros_like(T), np.ones(len(T))
+    growth = 1.0 if batch.objective.loss.has_curvature else tuned.GROWTH
+    step, length = np.zeros_like(T), np.full(len(T), 1 / growth)
     n_warm = sum(stage.temperature > 0 for stage in stages) if n_hot else 0
     is_plain = batch.is_plain(problems)
     for number, stage in enumerate((*stages, None)):
@@ -69,7 +71,9 @@ def _descend_chunk(
         reached[:hot] = np.inf  # an annealed candidate may rise
         new = batch.newton_step(T, problems, at, stage, hot)
         step = np.where(moves[:, None], new, step)
-        length = np.where(moves, 1.0, tuned.RETREAT * length)
+        longer = growth * length if growth > 1 else 1.0
+        length = np.where(moves, longer, tuned.RETREAT * length)
+        length[:hot] = 1.0
         T = base + length[:, None] * step
     return best, lowest
 
@@ -136,7 +140,7 @@ def start_points(
     rng: np.random.Generator,
 ) -> list[Point]:
     """Return the points of `find_starts`, with their objectives over all rows."""
-    clipped, small = clip_targets(objective), is_small(objective)
+    clipped, small = objective.clip_targets(), is_small(objective)
     size = sample_size
     if size is None:
         size = min(

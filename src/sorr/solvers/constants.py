@@ -23,8 +23,12 @@ no Newton step, and Hessians are in float64."""
 MAX_BATCH_PARAMETERS = 64
 """Parameters up to which Newton steps of many candidates are cheap."""
 
+FEW_ENTRIES, WIDE_ROWS_PER_PARAMETER = {False: 1 << 21, True: 1 << 24}, 200
+"""Entries of X up to which all rows are in memory: above, rounds over partitions are faster. There
+may be more with few rows for each parameter, where a sample would be a large part of them."""
+
 MAX_METRIC_PARAMETERS = 65
-"""Parameters up to which a Hessian from a sample is worth its price."""
+"""Parameters up to which a Hessian from a sample is worth its price, and rounds are few."""
 
 
 # -- Where to start --------------------------------------------------------------------------------
@@ -72,9 +76,9 @@ SAME_LOWEST = {True: 2e-3, False: 1e-2}
 """Candidates near the lowest objective after which the search ends, and how near: without corners,
 and with."""
 
-SOLVED, RETREAT = 1e-5, 0.25
-"""Relative change of all objectives at which batched steps stop, in float32; factor of a step that
-has raised the objective."""
+SOLVED, RETREAT, GROWTH = 1e-5, 0.25, 1.5
+"""Relative change of all objectives at which batched steps stop, in float32; factors of a step that
+has raised the objective, and of one with a majorising curvature that has lowered it."""
 
 AVERAGE = stages(8, (0.5, 0.1), (0.5, 0.02))
 FIRST = stages(3, (0.5, 0.2), (4.0, 1.0))

@@ -17,7 +17,15 @@ import numpy.typing as npt
 
 from sorr._checks import check_limits
 from sorr._typing import FloatArray
-from sorr.objectives import Objective, Point, RankedRangeObjective, blurred
+from sorr.objectives import (
+    Objective,
+    Point,
+    RankedRangeObjective,
+    blurred,
+    constant_model,
+    refuse_lost_class,
+    solve_symmetric,
+)
 from sorr.solvers import constants as tuned
 from sorr.solvers.descent import (
     can_pass_corners,
@@ -25,16 +33,14 @@ from sorr.solvers.descent import (
     newton_past_corners,
     search_line,
 )
-from sorr.solvers.interior import InteriorMethod, solve_symmetric
+from sorr.solvers.interior import InteriorMethod
 from sorr.solvers.solution import (
     Progress,
     Solution,
     Status,
     Trace,
     as_start,
-    constant_model,
     constant_weights,
-    refuse_lost_class,
 )
 
 _Weigh: TypeAlias = Callable[[Point], Any]
@@ -363,7 +369,7 @@ class _FirstOrderSteps:
         if self.is_smooth:
             end = descend(objective, point, tol=1e-12, max_iter=300, precise=True)
             return end.theta, objective.share_weights
-        assert isinstance(objective, RankedRangeObjective)  # see `sorr.objectives.arrange`
+        assert isinstance(objective, RankedRangeObjective)  # see `sorr.solvers.trimming`
         scale = objective.typical_loss(point) or point.value or 1.0
         width = self.widths[0] * scale
         soft = blurred(objective.smoothed(width), width)

@@ -20,15 +20,7 @@ from sorr.objectives import Design, KSchedule, RankedRangeObjective, SampledRows
 from sorr.solvers import constants as tuned
 from sorr.solvers.candidates import average_start
 from sorr.solvers.descent import minimise_nonsmooth
-from sorr.solvers.solution import (
-    Progress,
-    Solution,
-    Status,
-    Trace,
-    as_start,
-    clip_targets,
-    restore_targets,
-)
+from sorr.solvers.solution import Progress, Solution, Status, Trace, as_start, restore_targets
 
 Inner: TypeAlias = Literal["stochastic", "deterministic"]
 StepSize: TypeAlias = "float | Callable[[int], float]"
@@ -138,7 +130,7 @@ def dca(
     if not tol >= 0:
         raise ValueError(f"tol={tol} is not a tolerance; needed tol >= 0: 0 makes all outer steps")
     rng, n = as_generator(random_state), objective.n_samples
-    given, objective = objective, clip_targets(objective)
+    given, objective = objective, objective.clip_targets()
     first = as_start(objective, start)
     if start is None and not objective.loss.convex:
         first = average_start(objective, rng, tuned.SHORT_FIT_STEPS)
@@ -160,12 +152,12 @@ def dca(
             if record.change <= tol:
                 status = Status.CONVERGED
                 break
-    theta, objective = record.best, record.objective
-    point = objective.at(theta)
+    last = record.objective
+    point = last.at(record.best)
     if status is Status.CONVERGED and _is_hidden_by_rounding(record, point.raw, tol):
         status = Status.UNCERTIFIED
-    solution = Solution.at(objective, point, status=status, trace=record.trace)
-    return restore_targets(given, solution)
+    solution = Solution.at(last, point, status=status, trace=record.trace)
+    return restore_targets(given, objective, solution)
 
 
 def _is_hidden_by_rounding(record: _Record, raw: FloatArray, tol: float) -> bool:

@@ -29,9 +29,9 @@ from sorr.objectives import (
     Ray,
     annealed,
     blurred,
+    solve_symmetric,
 )
 from sorr.solvers import constants as tuned
-from sorr.solvers.interior import solve_symmetric
 
 _MAX_TRIALS = 30  # of a line search
 _ARMIJO = 1e-4  # share of the decrease promised by the slope that a step has to reach

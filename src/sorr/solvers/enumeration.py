@@ -8,16 +8,9 @@ from math import comb, prod
 import numpy as np
 
 from sorr._typing import BoolArray
-from sorr.objectives import Point, RankedRangeObjective
+from sorr.objectives import Point, RankedRangeObjective, refuse_lost_class
 from sorr.solvers.convex import Certified, minimise_top_sum
-from sorr.solvers.solution import (
-    Solution,
-    Status,
-    Trace,
-    clip_targets,
-    refuse_lost_class,
-    restore_targets,
-)
+from sorr.solvers.solution import Solution, Status, Trace, restore_targets
 
 _MAX_SETS = 20_000  # of rows to drop: enumeration takes minutes beyond
 _SUPPORT = 1e-7  # relative to the largest dual weight; smaller ones are rounding errors
@@ -50,7 +43,7 @@ def exhaustive(objective: RankedRangeObjective, *, tol: float = 1e-6) -> Solutio
             f"exhaustive is given {objective.loss.name}, which is not convex; needed a convex "
             "loss, because only sets of rows are tried: use trim instead"
         )
-    given, objective = objective, clip_targets(objective)
+    given, objective = objective, objective.clip_targets()
     groups = objective.groups
     if groups.weight is not None or any(not group.m.is_integer() for group in groups):
         raise ValueError(
@@ -96,7 +89,7 @@ def exhaustive(objective: RankedRangeObjective, *, tol: float = 1e-6) -> Solutio
         gap=gap,
         fixed_point=True,
     )
-    return restore_targets(given, solution)
+    return restore_targets(given, objective, solution)
 
 
 def _proof(convex: RankedRangeObjective, certified: Certified) -> tuple[BoolArray, float]:

@@ -20,17 +20,15 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
 
 from sorr._typing import FloatArray
-from sorr.objectives import Band, Design, DesignColumns
+from sorr.objectives import Band, Design, DesignColumns, solve_symmetric
 from sorr.solvers import constants as tuned
 
 _STEP_TO_BOUNDARY = 0.99  # share of the way to the boundary that a step takes
 _MIN_STEP = 1e-2  # below it, a corrected step gives way to one towards the centre
 _PATIENCE = 30  # steps without progress after which it stops: far from the minimum there are some
 _TINY = 1e-300
-_RIDGES = (1e-15, 1e-12, 1e-9, 1e-6)  # added to the unit diagonal, until there is a factor
 _CENTRE_TOL = 1e-2  # error of the sum of shares at the start, relative to the sum
 _CENTRE_STEPS = 20  # to that sum, at most
 
@@ -487,36 +485,3 @@ def _central_slack(excess: FloatArray, mu: float) -> FloatArray:
         over = mu / middle + (mu / (middle[:, None] - excess)).sum(axis=1) > 1
         low, high = np.where(over, middle, low), np.where(over, high, middle)
     return np.asarray(high)
-
-
-# -- Linear systems with a symmetric matrix that is positive definite, or nearly so ----------------
-
-
-def solve_symmetric(M: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """Return a solver for linear systems with a symmetric matrix.
-
-    The matrix is scaled to a unit diagonal, and each solution is refined once. If the matrix is
-    not quite positive definite, the smallest of a few ridges that makes it so is added.
-    """
-    diagonal = M.diagonal()
-    scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    scaled = M * (scale[:, None] * scale)
-    if not np.isfinite(scaled).all():
-        return lambda rhs: np.full_like(rhs, np.nan)
-    for ridge in _RIDGES:
-        shifted = scaled.copy()
-        shifted.flat[:: len(M) + 1] += ridge
-        # LAPACK is called directly: for a few parameters, checks take longer than the work.
-        factor, info = lapack.dpotrf(shifted.T, lower=1, clean=0, overwrite_a=1)
-        if info == 0:
-            break
-    else:
-        return lambda rhs: np.asarray(scale * np.linalg.lstsq(scaled, scale * rhs, rcond=None)[0])
-
-    def solve(rhs: FloatArray) -> FloatArray:
-        b = scale * rhs
-        x = lapack.dpotrs(factor, b, lower=1)[0]
-        x = x + lapack.dpotrs(factor, b - scaled @ x, lower=1)[0]
-        return np.asarray(scale * x)
-
-    return solve

@@ -15,7 +15,7 @@ from sorr.objectives import Batch, Problems, RankedRangeObjective, Stage, subsam
 from sorr.ranked import RankedRange
 from sorr.solvers import constants as tuned
 from sorr.solvers.candidates import average_fit, descend_together, is_small
-from sorr.solvers.solution import Progress, Step, clip_targets
+from sorr.solvers.solution import Progress, Step
 
 Problem: TypeAlias = tuple[int | float, int | float | None, float]
 
@@ -167,7 +167,7 @@ def _explore(
     progress: Progress | None,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the best parameters of each cell, and its objective there."""
-    objective = clip_targets(objective)
+    objective = objective.clip_targets()
     sample = subsample(objective, tuned.PATH_SAMPLE, rng)
     uses_all = sample is objective
     rounds = tuned.PATH_ROUNDS[uses_all] if rounds is None else as_count("rounds", rounds)

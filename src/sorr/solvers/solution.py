@@ -1,7 +1,6 @@
 """What every solver returns: a solution, the way to it, and a status that says what it is worth.
 
-Targets so large that their squares are hardly numbers are clipped before a solver starts. If the
-best model is a constant, or would ignore a class, the status or an error says so.
+If the best model is a constant, the status says so, and weights prove it.
 """
 
 from __future__ import annotations
@@ -9,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, NamedTuple, Self, TypeAlias, TypeVar, cast
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize
 
 from sorr._typing import FloatArray
 from sorr.objectives import (
@@ -22,14 +20,9 @@ from sorr.objectives import (
     Objective,
     PartitionedObjective,
     Point,
-    RankedRangeObjective,
+    is_constant,
+    solve_symmetric,
 )
-from sorr.solvers.interior import solve_symmetric
-
-_LARGEST_TARGET = 1e150  # beyond it, a target marks something missing: its square is hardly finite
-_CONSTANT_SPREAD = 1e-2  # of raw predictions, up to which a model may be a constant
-
-_Objective = TypeVar("_Objective", bound=RankedRangeObjective | PartitionedObjective)
 
 
 class Status(Enum):
@@ -215,104 +208,17 @@ def as_start(objective: Objective, theta: npt.ArrayLike | None) -> FloatArray:
     return start
 
 
-# -- targets that are no data --------------------------------------------------------------------
-
-
-def clip_targets(objective: _Objective) -> _Objective:
-    """Return the objective with huge targets moved to where their losses are finite.
-
-    Wherever such rows are dropped, the objective is the same; see `restore_targets`.
-    """
-    if isinstance(objective, PartitionedObjective):
-        if objective.largest_target > _LARGEST_TARGET:
-            raise ValueError(
-                f"a target is as large as {objective.largest_target:.3g}; needed at most "
-                f"{_LARGEST_TARGET:.0e} with rows in partitions: drop rows without a target"
-            )
-        return objective
-    if not _has_huge_targets(objective):
-        return objective
-    clipped = objective.replace(y=np.clip(objective.y, -_LARGEST_TARGET, _LARGEST_TARGET))
-    return cast("_Objective", clipped)
-
-
-def restore_targets(objective: Objective, solution: Solution) -> Solution:
-    """Return the solution for clipped targets as one of the objective itself.
+def restore_targets(given: Objective, clipped: Objective, solution: Solution) -> Solution:
+    """Return the solution for clipped targets as one of the given objective.
 
     If a huge target counts in it, nothing is certified.
     """
-    if isinstance(objective, PartitionedObjective) or not _has_huge_targets(objective):
+    if clipped is given or isinstance(given, PartitionedObjective):
         return solution
-    if not solution.row_weights[np.abs(objective.y) > _LARGEST_TARGET].any():
+    if not solution.row_weights[given.y != clipped.in_memory().y].any():
         return solution
-    value = objective.with_groups(solution.groups).value(solution.theta)
+    value = given.with_groups(solution.groups).value(solution.theta)
     return replace(solution, objective=value, gap=np.inf, status=Status.UNCERTIFIED)
-
-
-def _has_huge_targets(objective: RankedRangeObjective) -> bool:
-    y = objective.y
-    return y.ndim == 1 and y.dtype.kind == "f" and float(np.abs(y).max()) > _LARGEST_TARGET
-
-
-# -- the best model is a constant, or ignores a class --------------------------------------------
-
-
-def refuse_lost_class(objective: Objective) -> None:
-    """Refuse a single class, and an m that is large enough to drop a whole class.
-
-    If every row of a class fits above rank m, a model that always predicts the other classes
-    costs nothing: the intercept goes to infinity, and the infimum of the objective is that of a
-    problem without the class.
-    """
-    if objective.class_of_row is None:
-        return
-    masses: dict[Any, float] = {}
-    kept = set()
-    for (g, name), stratum in objective.count_strata().items():
-        masses[name] = masses.get(name, 0.0) + stratum.mass
-        if stratum.mass > objective.groups.groups[g].m * (1 + 1e-12):
-            kept.add(name)
-    if len(masses) < 2 and objective.has_intercept:
-        raise ValueError(
-            f"all rows that count are of class {next(iter(masses)):g}; needed two classes or more: "
-            "with one, the intercept goes to infinity"
-        )
-    if objective.is_convex or len(kept) == len(masses):
-        return
-    lost = min(masses.keys() - kept)
-    raise ValueError(
-        f"class {lost:g} has a mass of {masses[lost]:g}, and m is large enough to drop all of it: "
-        "the best model would then ignore that class; lower m below it, rank within classes "
-        "(groups=y), or give the class more weight"
-    )
-
-
-def is_constant(objective: Objective, point: Point) -> bool:
-    """Tell whether a model of classes is no better than one that predicts the same for every row.
-
-    A strong ridge makes coefficients small too, but these still lower the objective.
-    """
-    if objective.class_of_row is None or objective.spread(point) > _CONSTANT_SPREAD:
-        return False
-    alike, limit = objective.constant_rows(), point.value / (1 - 1e-8)
-    near = objective.sketch(point).mean(axis=0, keepdims=True)  # often as good as the best one
-    if len(objective.shape) > 1 or (objective.has_intercept and alike.value(near) <= limit):
-        return alike.value(near) <= limit
-    return alike.value(constant_model(objective)[objective.n_features :]) <= limit
-
-
-def constant_model(objective: Objective) -> FloatArray:
-    """Return the best parameters without coefficients, of an objective of classes, one output."""
-    theta, alike = np.zeros(objective.shape), objective.constant_rows()
-    if len(theta) > objective.n_features:
-
-        def value(intercept: float) -> float:
-            return alike.value(np.array([intercept]))
-
-        theta[-1] = optimize.minimize_scalar(value, bracket=(-1.0, 1.0), tol=1e-12).x
-        if value(0.0) <= value(float(theta[-1])) * (1 + 1e-12):
-            theta[-1] = 0.0
-    return theta
 
 
 def constant_weights(

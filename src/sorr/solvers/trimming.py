@@ -23,7 +23,8 @@ from sorr.objectives import (
     PartitionedObjective,
     Point,
     RankedRangeObjective,
-    arrange,
+    refuse_lost_class,
+    without_copies,
 )
 from sorr.solvers import constants as tuned
 from sorr.solvers.candidates import average_start, distinct, is_small, start_points
@@ -48,9 +49,7 @@ from sorr.solvers.solution import (
     Status,
     Trace,
     as_start,
-    clip_targets,
     describe,
-    refuse_lost_class,
     restore_targets,
 )
 
@@ -126,8 +125,8 @@ def trim(
     refuse_lost_class(objective)
     if certify:
         refuse_unknown_pieces(objective)
-    clipped = clip_targets(objective)
-    arranged = arrange(clipped, rng)
+    clipped = objective.clip_targets()
+    arranged = _arrange(clipped, rng)
     search = _Search(
         objective=arranged,
         trace=Trace(arranged, progress),
@@ -137,7 +136,28 @@ def trim(
         max_iter=max_iter,
     )
     search.run(start, n_starts)
-    return restore_targets(objective, search.solution(clipped))
+    return restore_targets(objective, clipped, search.solution(clipped))
+
+
+def _arrange(objective: Objective, rng: np.random.Generator) -> Objective:
+    """Return the objective in the form that suits it.
+
+    Equal rows are merged if that leaves at most half of them. Few rows are in memory as arrays,
+    many in partitions. Losses whose pieces are not ranked by their order stay as they are, and so
+    do problems with many parameters: they need many steps, which are cheaper along predictions.
+    """
+    n, size, loss = objective.n_samples, objective.n_parameters, objective.loss
+    is_wide = n <= tuned.WIDE_ROWS_PER_PARAMETER * size
+    if n * max(objective.n_features, 1) <= tuned.FEW_ENTRIES[is_wide]:
+        few = objective.in_memory()
+        return without_copies(few, few) or few
+    if not isinstance(objective, PartitionedObjective):
+        has_rounds = loss.convex and (len(objective.shape) == 1 or loss.has_curvature)
+        if not has_rounds or size > tuned.MAX_METRIC_PARAMETERS:
+            return objective
+        objective = PartitionedObjective.split(objective, [n], rng=rng)
+    merged = without_copies(objective, objective.sample)
+    return objective if merged is None else _arrange(merged, rng)
 
 
 class _Start(NamedTuple):
@@ -206,7 +226,7 @@ class _Search:
         n_starts: int | Literal["auto"],
     ) -> list[_Start]:
         """Return the ends of a search on a sample of the rows: all further steps are short."""
-        sample = arrange(objective.first_sample, self.rng)
+        sample = _arrange(objective.first_sample, self.rng)
         inner = replace(
             self, objective=sample, trace=Trace(sample), certify=False, is_sampled=True, minima=[]
         )

@@ -16,8 +16,8 @@ from sorr.experiments.experiment import Measured
 from sorr.experiments.paper.released import run_aggregate_loop
 from sorr.experiments.published import LoopSetting
 from sorr.experiments.rows import Row
-from sorr.objectives import RankedRangeObjective
-from sorr.solvers import Status, constant_model, trim
+from sorr.objectives import RankedRangeObjective, constant_model
+from sorr.solvers import Status, trim
 
 KINDS = ("balanced", "imbalanced")
 AUTHORS = " (authors' file)"
