@@ -423,12 +423,11 @@ def report(arguments: Sequence[str] = ()) -> Iterator[str]:
     yield ""
     names = Row("what", "measured", "quality", "compared with today", "to reach")
     yield names.draw("today" in sources)
-    with ExitStack() as stack:
-        workers = {}
-        for who, source in sources.items():
-            workers[who] = Worker(source)
-            stack.callback(workers[who].close)
-        bench = Bench(workers, sources, chosen.quick)
-        for name in chosen.only:
-            for row in GROUPS[name](bench):
+    for name in chosen.only:
+        with ExitStack() as stack:  # fresh processes: what was measured before changes times
+            workers = {}
+            for who, source in sources.items():
+                workers[who] = Worker(source)
+                stack.callback(workers[who].close)
+            for row in GROUPS[name](Bench(workers, sources, chosen.quick)):
                 yield row.draw("today" in sources)
