@@ -56,3 +56,10 @@ def test_coordinates_translate_back_and_forth():
     theta = batch.frame.original(T)
     raw = np.array([batch.objective.raw_prediction(t) for t in theta])
     np.testing.assert_allclose(T @ batch.frame.rows.T, raw[:, batch.index], atol=1e-12)
+
+
+def test_steps_do_not_warn_of_invalid_values():
+    batch = Batch(ranked_problem())
+    vars(batch)["_rows"] = np.full_like(batch.frame.rows, np.inf, dtype=np.float32)
+    T = some_candidates(batch, 2)
+    assert np.isinf(batch.evaluate(T, batch.repeat_problem(2)).value).all()

@@ -151,3 +151,9 @@ def test_a_singular_matrix_still_gives_a_solution_of_a_consistent_system():
 def test_an_indefinite_matrix_falls_back_to_least_squares():
     M = np.array([[1.0, 2.0], [2.0, 1.0]])
     assert_allclose(solve_symmetric(M)(np.array([3.0, 3.0])), [1.0, 1.0], rtol=1e-6)
+
+
+def test_products_do_not_warn_of_invalid_values():
+    X = np.array([[np.inf, np.inf]], dtype=np.float32)  # some kernels give a false alarm
+    theta = np.array([1.0, -1.0], dtype=np.float32)
+    assert np.isnan(Design(X, intercept=False).predict(theta)).all()

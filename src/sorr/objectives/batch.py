@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sorr._typing import FloatArray, IntArray
-from sorr.objectives.design import Frame
+from sorr.objectives.design import Frame, multiply
 from sorr.objectives.objective import RankedRangeObjective
 from sorr.ranked import Ranking, sums_below
 
@@ -156,7 +156,7 @@ class Batch:
 
     def evaluate(self, T: FloatArray, problems: Problems) -> Evaluated:
         """Return what a step of a chunk of candidates needs, in its precision."""
-        raw = T.astype(self._rows.dtype) @ self._rows.T
+        raw = multiply(T.astype(self._rows.dtype), self._rows.T)
         rankings = self._rank(self.losses(raw), problems)
         return Evaluated(raw, rankings, self._value(T, problems, rankings))
 

@@ -107,7 +107,7 @@ class Design:
             if coef.ndim == 2 and not self.is_sparse:
                 raw = self._predict_outputs(coef)
             else:
-                raw = np.asarray(self.X @ coef)
+                raw = np.asarray(multiply(self.X, coef))
         if self.intercept:
             raw += theta[self.n_features]
         return raw
@@ -397,11 +397,22 @@ def _middle(y: FloatArray) -> tuple[float, float]:
     return level, float(np.median(others[others > 0])) if others.any() else 1.0
 
 
-# -- Linear systems with a symmetric matrix that is positive definite, or nearly so ----------------
+# -- Products and linear systems -------------------------------------------------------------------
+
+
+def multiply(A: Any, B: Any) -> Any:
+    """Return the product of finite numbers, without a false alarm.
+
+    For float32 matrices of five columns, OpenBLAS on processors with AVX-512 also multiplies what
+    happens to lie on the stack. The result is right, but a signalling NaN there, which is rare,
+    makes NumPy warn of an invalid value.
+    """
+    with np.errstate(invalid="ignore"):
+        return A @ B
 
 
 def solve_symmetric(M: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """Return a solver for linear systems with a symmetric matrix.
+    """Return a solver for linear systems with a symmetric matrix, positive definite or nearly so.
 
     The matrix is scaled to a unit diagonal, and each solution is refined once. If the matrix is
     not quite positive definite, the smallest of a few ridges that makes it so is added.
