@@ -41,6 +41,14 @@ def test_the_right_weights_prove_the_minimum():
     assert bound == pytest.approx(best.objective, rel=1e-9)
 
 
+@pytest.mark.parametrize("loss", ["logistic", "softmax"])
+def test_weights_that_are_no_numbers_prove_nothing(loss):
+    X, y = classes(60, 3) if loss == "logistic" else three_classes(60, 3)
+    objective = RankedRangeObjective(X, y, loss, C=10.0)
+    weights = np.full((60, 1), np.nan)
+    assert lower_bound(objective, np.zeros((60, *objective.shape[1:])), weights) == 0
+
+
 def test_without_a_ridge_nothing_is_proved():
     X, y = classes(60, 3)
     objective = RankedRangeObjective(X, y, C=np.inf)

@@ -285,6 +285,15 @@ def test_huge_targets_are_refused_in_partitions():
         split(RankedRangeObjective(X, y, "absolute", m=0.1), SIZES["three"])
 
 
+@pytest.mark.parametrize("seed", [0, 1, *slow(*range(2, 12))])
+def test_sizes_of_columns_do_not_cost_the_certificate(seed):
+    """Bounds need digits that the value no longer shows."""
+    X, y = rows("squared", seed=seed)
+    X = X * np.geomspace(1e-6, 1e6, X.shape[1])
+    solution = trim(RankedRangeObjective(X, y, "squared", m=0.1, k=0.6, C=100.0), random_state=0)
+    assert solution.status is Status.CERTIFIED
+
+
 def test_few_gross_outliers_do_not_hide_in_the_sample():
     """A sample may hold more outliers than its share: as a precaution it drops more rows."""
     for seed in range(3):

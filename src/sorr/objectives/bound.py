@@ -39,8 +39,10 @@ def lower_bound(objective: RankedRangeObjective, raw: FloatArray, weights: Float
         The raw predictions at which losses are replaced by their tangents, near the minimum.
     weights : ndarray of shape (n_samples, n_pieces)
         The weight of each piece of each loss. The closer they are to the optimal multipliers, the
-        tighter is the bound.
+        tighter is the bound. It is zero if they are not finite.
     """
+    if not np.isfinite(weights).all():
+        return 0.0
     weights = _admissible(objective, weights)
     loss, design = objective.loss, objective.design
     values, slopes = loss.pieces(objective.y, raw)

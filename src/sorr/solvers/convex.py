@@ -47,6 +47,7 @@ _Weigh: TypeAlias = Callable[[Point], Any]
 """From a point to a handle to the weights of the pieces of all losses, for a lower bound."""
 
 _ROUNDING = 1e-14  # relative difference of two values that should be equal
+_SUM_ROUNDING = 1e-12  # the same of sums over many rows, added up in another order
 
 
 class Certified(NamedTuple):
@@ -184,10 +185,12 @@ def minimise_top_sum(
         best = Certified(point, objective.lower_bound(point, weights, enough), weights)
         if best.gap <= tol:
             return best
-    step = _choose_steps(objective, point, tol)
+    step, center = _choose_steps(objective, point, tol), point
     for number in range(max_iter):
-        theta, weigh = step(best.point)
+        theta, weigh = step(center)
         moved, end = _search(objective, best.point, theta)
+        # Bounds may need steps that the value, a sum over all rows, no longer shows.
+        center = end if end.value <= moved.value * (1 + _SUM_ROUNDING) else moved
         bound, weights = best.bound, weigh(end)
         before, is_stuck = best.gap, moved.value >= best.point.value
         enough = moved.value * (1 - tuned.BOUND_SLACK * tol)
@@ -206,7 +209,7 @@ def minimise_top_sum(
             descended = descend(objective, moved, tol=1e-8, precise=True)
             if not descended.value < moved.value:
                 break
-            best = best._replace(point=descended)
+            best, center = best._replace(point=descended), descended
     return best
 
 
@@ -400,9 +403,10 @@ class _BandSteps:
         self.weights_of: Callable[[FloatArray], Any]
 
     def widen(self) -> bool:
-        """Take more rows into the band; return whether there were any more."""
+        """Take more rows into the band, to more digits; return whether there were any more."""
         if self.size >= self.n_rows:
             return False
+        self.tol = max(tuned.TIGHTER * self.tol, tuned.MIN_BAND_TOL)
         self.size = min(2 * self.size, self.n_rows)
         return True
 
@@ -412,8 +416,9 @@ class _BandSteps:
             band, self.weights_of = self.objective.band(point, self.size)
             self.method = InteriorMethod(band, point.theta)
         solved, weights_of = self.method.run(tol=self.tol), self.weights_of
-        if self.method.n_rows < self.n_rows:
-            self.method = None
-        else:
+        is_whole = self.method.n_rows == self.n_rows
+        if is_whole:
             self.tol *= tuned.TIGHTER
+        if not (is_whole and np.isfinite(self.method.theta).all()):
+            self.method = None
         return solved.theta, lambda _: weights_of(solved.weights)
