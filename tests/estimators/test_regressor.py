@@ -228,6 +228,16 @@ def test_auto_keeps_ranks_up_to_k():
     assert_allclose(model.objective_, expected, rtol=1e-4)
 
 
+def test_auto_takes_weights_that_add_up_to_less_than_one_row():
+    X, y, _ = outlying()
+    weight = np.full(len(y), 0.5 / len(y))
+    model = by_default().fit(X, y, sample_weight=weight)
+    assert model.judgement_.verdict_ == "none"  # half a row is no evidence
+    assert_allclose(model.k_, 0.5)
+    expected = LinearRegression().fit(X, y)
+    assert_allclose(model.coef_, expected.coef_, rtol=0.1)
+
+
 def test_auto_with_weights_leaves_out_rows_without_any():
     X, y, wrong = outlying()
     weight = np.random.default_rng(0).uniform(0.5, 1.5, size=len(y))

@@ -107,6 +107,33 @@ def test_weights_are_copies(loss):
     np.testing.assert_allclose(weighted.values(T), values, rtol=1e-9)
 
 
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
+def test_the_unit_of_weights_does_not_matter(loss):
+    X, y = ranked_problem(loss).design.X, ranked_problem(loss).y
+    weight = np.random.default_rng(1).uniform(0.2, 1.2, 60)
+    ends = []
+    for unit in (1.0, 2.0**-40, 2.0**20):  # powers of two: nothing is rounded in another way
+        options = {"m": 0.1, "k": 0.75, "C": 10.0, "sample_weight": unit * weight}
+        batch = Batch(RankedRangeObjective(X, y, loss, **options))
+        T = some_candidates(batch)
+        ends.append(descend_together(batch, T, HOT + STAGES, n_annealed=2))
+    for T, values in ends[1:]:
+        np.testing.assert_array_equal(T, ends[0][0])
+        np.testing.assert_array_equal(values, ends[0][1])
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute"])
+@pytest.mark.parametrize("unit", [1e-30, 1e18, 1e40])
+def test_the_unit_of_targets_does_not_matter(unit, loss):
+    X, y = line(200, outliers=40)
+    power = 2 if loss == "squared" else 1
+    for m, k in ((0.3, None), (0.2, 0.6)):
+        plain = trim(RankedRangeObjective(X, y, loss, m=m, k=k, C=1e6), random_state=0)
+        ridge = 1e6 * unit ** (2 - power)
+        scaled = trim(RankedRangeObjective(X, unit * y, loss, m=m, k=k, C=ridge), random_state=0)
+        assert scaled.objective == pytest.approx(plain.objective * unit**power, rel=1e-3)
+
+
 def test_absurd_numbers_are_not_put_into_float32():
     X, y = line(60)
     y[0] = 1e30

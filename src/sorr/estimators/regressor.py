@@ -205,8 +205,8 @@ class RankedRangeRegressor(RegressorMixin, RankedRangeLinear):
             self.judgement_, start = judged.judgement, judged.theta
             dropped = judged.judgement.flagged_
             gone = float(rows.masses @ dropped)
-            ranks = Ranks(ranks.m, np.maximum(ranks.k - gone, 1.0))
             kept = np.flatnonzero(~dropped)
+            ranks = Ranks(ranks.m, np.maximum(ranks.k - gone, rows.masses[kept].max()))
             some = rows.keep(kept) if dropped.any() else rows
             if isinstance(loss, Squared):
                 some = _reweigh(some, judged.weight[kept])

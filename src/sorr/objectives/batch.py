@@ -26,6 +26,7 @@ _HESSIAN_ROWS = 1000  # rows that Hessians are summed over, at least: they only 
 _HESSIAN_ROWS_PER_PARAMETER = 20
 _ROUNDING = 1e-9  # relative differences of masses below this are rounding errors
 _SINGLE_REACH = 1e4  # largest number, in typical ones, for which steps are in float32
+_SINGLE_RANGE = (1e-10, 1e10)  # spread of numeric targets for the same: squares are within range
 
 
 class Stage(NamedTuple):
@@ -231,7 +232,7 @@ class Batch:
             drift = blur.edge * slope[:, own]
             stiff = scale / blur.width
             curve[:, own] += stiff * drift * slope[:, own]
-            moving = np.maximum(blur.edge.sum(axis=1, keepdims=True), 1)
+            moving = np.maximum(blur.edge.sum(axis=1, keepdims=True), ranking.unit)
             scatter.append(np.sqrt(stiff / moving) * (drift @ rows[own]))
         ridge = problems.ridge[:, None] * self.frame.penalty
         hessian = self._hessian(curve)
@@ -267,5 +268,8 @@ class Batch:
     @cached_property
     def _rows(self) -> FloatArray:
         """The rows in the precision of the steps."""
-        largest = max(np.abs(self.y).max() / self.frame.reach, np.abs(self.frame.rows).max())
-        return self.frame.rows.astype(np.float32 if largest < _SINGLE_REACH else np.float64)
+        reach, rows = self.frame.reach, self.frame.rows
+        largest = max(np.abs(self.y).max() / reach, np.abs(rows).max())
+        low, high = _SINGLE_RANGE
+        is_single = largest < _SINGLE_REACH and low < reach < high
+        return rows.astype(np.float32 if is_single else np.float64)

@@ -389,8 +389,8 @@ class Blur(NamedTuple):
 class Ranking:
     """The losses of many candidates, each ranked, and the ranks m + 1 to k of each.
 
-    `mass` is that of each column, and one if None. `total` is the mass of all columns. `kept` is
-    the mass of each entry within the ranks; tied entries share theirs.
+    `mass` is that of each column, and one if None. `total` is the mass of all columns, `unit`
+    their mean mass. `kept` is the mass of each entry within the ranks; tied entries share theirs.
     """
 
     def __init__(
@@ -402,6 +402,7 @@ class Ranking:
         k: FloatArray,
     ) -> None:
         self.losses, self.mass, self.total, self.m, self.k = losses, mass, total, m, k
+        self.unit = 1.0 if mass is None else total / len(mass)
         self.keeps_last = bool((k >= total * (1 - _MASS_ROUNDING)).all())
         self.dropped = self.top(m)
         if self.keeps_last:
@@ -461,7 +462,8 @@ class Ranking:
         width: FloatArray = np.ones((len(self.losses), 1))
         edge: FloatArray = np.zeros(1)
         if not self.keeps_last:
-            reach = np.maximum(1, np.floor(band * np.minimum(self.k - self.m, self.total - self.k)))
+            room = np.minimum(self.k - self.m, self.total - self.k) / self.unit
+            reach = np.maximum(1, np.floor(band * room)) * self.unit
             high, low = self.at(self.k - reach)[:, None], self.at(self.k + reach)[:, None]
             middle = (high + low) / 2
             rounding = 4 * np.finfo(self.losses.dtype).eps * middle + _LEAST_WIDTH
@@ -475,7 +477,7 @@ class Ranking:
             edge = mass * ((self.losses > low) & (self.losses < high) & (dropped < mass))
             edge[is_last] = 0
         weight = np.maximum(lower - dropped, 0)
-        sums = np.maximum(weight.sum(axis=1), 1e-9)
+        sums = np.maximum(weight.sum(axis=1), 1e-9 * self.unit)
         weight *= ((self.k - self.m) / sums).astype(weight.dtype)[:, None]
         return Blur(weight, edge, width)
 
