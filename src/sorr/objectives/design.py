@@ -144,6 +144,8 @@ class Design:
     def gram(self, weight: FloatArray) -> FloatArray:
         """Return the weighted sum of the outer products of the rows, added up in float64.
 
+        Weights in float32 say that less will do: blocks of many columns are then in float32.
+
         With weights of shape (n_samples, l, l) that is the sum of Kronecker products of rows and
         weights: the matrix that maps flattened coefficients of shape (n_parameters, l).
         """

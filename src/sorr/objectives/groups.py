@@ -266,9 +266,6 @@ def _rank_of_group(name: str, rank: Rank, label: Any, *, is_grouped: bool) -> An
     return rank
 
 
-# -- The schedule of the paper for k ---------------------------------------------------------------
-
-
 # -- Strata: the rows of one group and class -------------------------------------------------------
 
 
@@ -311,6 +308,9 @@ def class_names(labels: npt.NDArray[Any]) -> list[Any]:
     if np.all((labels == low) | (labels == high)):  # two classes need no sorting
         return [low.item(), high.item()] if low < high else [low.item()]
     return list(np.unique(labels).tolist())
+
+
+# -- The schedule of the paper for k ---------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -32,9 +32,9 @@ from sorr.objectives.sampling import constant_rows, merge_copies, subsample
 
 _LEAST_CURVATURE = 0.2  # share of the curvature of the kept rows that a cut at rank m leaves
 _OUTLIER_LOSS_RATIO = 100.0  # times the loss of the kept rows: outliers make up a mean above this
-_METRIC_ROWS = 2000  # rows of a sample for a Hessian, or for each parameter:
+_METRIC_ROWS = 2000  # rows of a sample for a Hessian, at least
+_METRIC_ROWS_PER_PARAMETER = 50  # the same for each parameter
 LARGEST_TARGET = 1e150  # beyond it, a target marks something missing: its square is hardly finite
-_METRIC_ROWS_PER_PARAMETER = 50
 _SORTED_ROWS = 5000  # losses up to which sorting them costs nothing
 _FLOAT32_ROWS = 5000  # rows from which predictions are in float32: exponentials take a fifth
 FLOAT32_TARGET = 1e15  # largest target for float32: its square fits, with some room

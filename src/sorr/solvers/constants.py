@@ -184,4 +184,5 @@ BLUR_WIDTHS = (1e-2, 1e-3, 1e-4)
 """Of corners and cuts relative to the typical loss, with more parameters than matrices take."""
 
 CLASS_FACTOR = 2.0
-"""Of the least squares fit to classes at which the method starts. 3 is as good, 1 is worse."""
+"""Factor of the least squares fit to classes at which the interior point method starts. 3 is as
+good, 1 is worse."""
