@@ -21,7 +21,6 @@ from sorr.ranked import Mass
 from sorr.share.constants import (
     BY_CHANCE,
     CLIPPED_COLUMN,
-    FEWEST_FOR_EACH_COLUMN,
     LARGEST_LOG_SPREAD,
     LARGEST_PRIOR,
     LINE_SAMPLE,
@@ -89,13 +88,12 @@ def judge_line(
         Draws the random starts, and a sample of many rows.
     """
     p = X.shape[1] + fit_intercept
-    each = FEWEST_FOR_EACH_COLUMN if X.shape[1] <= WIDEST else ROWS_FOR_EACH_COLUMN
     reason = why_not(y, mass)
     rows_given = min(float(mass.sum()), len(y))
-    if reason is None and rows_given < each * p:
+    if reason is None and rows_given < ROWS_FOR_EACH_COLUMN * p:
         reason = (
             f"has {rows_given:,.0f} rows for {X.shape[1]:,} columns, too few for a plane that "
-            f"resists outliers; needed {each:g} or more for each column"
+            f"resists outliers; needed {ROWS_FOR_EACH_COLUMN} or more for each column"
         )
     if reason is not None:
         middle = np.full(len(y), float(np.average(y, weights=mass)))
@@ -103,8 +101,6 @@ def judge_line(
         return JudgedLine(silent, None, np.ones(len(y)))
     y = np.clip(y, -LARGEST, LARGEST)
     floor = floor_of(y, mass)
-    few = rows_given < ROWS_FOR_EACH_COLUMN * p
-    remark = "With fewer than ten rows for each column, outliers may hide." * bool(few)
     if X.shape[1] > WIDEST:
         return _judge_wide(X, y, mass, floor, fit_intercept, rng)
     size = max(LINE_SAMPLE, 2 * ROWS_FOR_EACH_COLUMN * p)
@@ -112,7 +108,7 @@ def judge_line(
     some: Any = slice(None) if part is None else part
     unit = Units.of(X[some], fit_intercept)
     rows = Rows(unit.apply(X[some]), y[some], mass[some], fit_intercept, floor)
-    return _judge_all(_search(rows, rng), unit, X, y, mass, part, floor, remark)
+    return _judge_all(_search(rows, rng), unit, X, y, mass, part, floor)
 
 
 # -- Explanations of the errors of a plane ---------------------------------------------------------
@@ -521,7 +517,6 @@ def _judge_all(
     mass: FloatArray,
     part: IntArray | None,
     floor: float,
-    remark: str,
 ) -> JudgedLine:
     """Return what the fits of a sample say about all rows."""
     fit = found.best
@@ -540,7 +535,7 @@ def _judge_all(
         closeness[block] = fitted_spread(leverage, honest[block])
     suggested = y - errors
     errors /= sizes * closeness
-    explained = Findings(found.honest.errors, found.wrong.errors, found.gain)
+    explained, remark = Findings(found.honest.errors, found.wrong.errors, found.gain), ""
     if not found.wrong.holds_majority:
         explained = explained._replace(gain=-np.inf)
         remark = (
