@@ -184,5 +184,4 @@ BLUR_WIDTHS = (1e-2, 1e-3, 1e-4)
 """Of corners and cuts relative to the typical loss, with more parameters than matrices take."""
 
 CLASS_FACTOR = 2.0
-"""Factor of the least squares fit to classes at which the interior point method starts. 3 is as
-good, 1 is worse."""
+"""Factor of least squares fits to classes at which the interior point method starts; 1 is worse."""

@@ -378,7 +378,6 @@ class _FirstOrderSteps:
         soft = blurred(objective.smoothed(width), width)
         start = soft.at(point.theta, point.raw)
         end = descend(soft, start, tol=1e-9, max_iter=300, precise=True)
-
         return end.theta, lambda at: soft.piece_weights(at.raw, end.theta, objective.loss)
 
 
