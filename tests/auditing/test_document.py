@@ -94,6 +94,7 @@ def test_probabilities_and_frames(check):
     assert found["fingerprint"].startswith("432x7-v")
 
 
+@pytest.mark.slow
 def test_a_second_round(check, first):
     decisions = decided(first, ["relabel", "keep", "remove", "unsure"])
     found = check(sorr.audit(clear(), "y", decisions=decisions))

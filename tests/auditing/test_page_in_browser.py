@@ -271,6 +271,7 @@ def test_decisions_survive_a_reload(browser, address, suspects):
     assert set(browser.run(STATE)["outcomes"]) == {str(row) for row in suspects[:3]}
 
 
+@pytest.mark.slow
 def test_what_others_put_into_the_storage_is_not_believed(browser, address, report):
     key = f"sorr:{report.fingerprint}"
     cells = ["x"] * 8
@@ -398,6 +399,7 @@ def test_a_loaded_file_gives_the_same_decisions(browser, address, decided, suspe
         browser.press("u")
 
 
+@pytest.mark.slow
 def test_bad_files_are_refused_with_the_line_and_change_nothing(browser, report, suspects):
     row, other = suspects[0], suspects[1]
     given = report.suspects.loc[0, "given"]
@@ -723,6 +725,7 @@ def prices(tmp_path_factory):
     return file, path.as_uri(), report
 
 
+@pytest.mark.slow
 def test_numbers_are_decided_and_corrected_as_the_file_writes_them(tab, prices, tmp_path):
     file, address, report = prices
     browser = show(tab, address)
@@ -765,6 +768,7 @@ def test_numbers_are_decided_and_corrected_as_the_file_writes_them(tab, prices, 
 # -- A second round --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_decisions_of_the_last_round_go_into_both_downloads(tab, report, file, tmp_path):
     frame = report.suspects.assign(new_label="", table=report.fingerprint)
     words = ["keep", "relabel", "remove", "unsure"]
@@ -793,6 +797,7 @@ def test_decisions_of_the_last_round_go_into_both_downloads(tab, report, file, t
     assert browser.trouble == []
 
 
+@pytest.mark.slow
 def test_a_later_round_without_a_suspect_still_has_its_downloads(tab, tmp_path):
     file, decided = tmp_path / "even.csv", tmp_path / "decided.csv"
     file.write_text("x,y\n" + "".join(f"{i},{'ab'[i >= 30]}\n" for i in range(60)))

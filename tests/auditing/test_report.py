@@ -343,6 +343,7 @@ def test_a_notebook_shows_the_page_in_a_frame_of_its_own(robots, monkeypatch):
     assert 'sandbox="allow-scripts allow-downloads"' in shown
 
 
+@pytest.mark.slow
 def test_how_many_numbers_are_wrong_is_found_out():
     report = quickly(audit_table, table(line(n=300, off=12)), "price")
     assert set(range(12)) <= set(report.suspects["row"])

@@ -147,6 +147,7 @@ def test_a_half_has_rows_of_every_class_and_half_of_each():
     assert len(set(half.tolist())) == len(half)
 
 
+@pytest.mark.slow
 def test_of_many_rows_the_fits_see_a_part_and_judge_all(monkeypatch):
     monkeypatch.setattr(variations, "_MAX_FIT_ROWS", 60)
     monkeypatch.setattr(variations, "_MAX_VALIDATED_ROWS", 60)

@@ -153,6 +153,7 @@ def test_a_named_line_finds_wrong_targets(noisy):
     assert model.judgement_.models_[0][0] == "a linear model"
 
 
+@pytest.mark.slow
 def test_the_model_auto_is_no_worse_than_its_parts():
     X, y, _ = curved(150, 0)
     errors = {

@@ -569,6 +569,7 @@ def test_nothing_known_changes_no_bit(case):
         assert_array_equal(getattr(other, name), getattr(one, name))
 
 
+@pytest.mark.slow
 @few
 @given(judged_rows())
 def test_the_order_of_known_rows_changes_no_bit(case):

@@ -381,6 +381,7 @@ def test_sparse_rows_give_what_dense_ones_give(inner, loss):
     assert_allclose(solutions[1].theta, solutions[0].theta, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_wide_sparse_rows_are_not_made_dense():
     random = np.random.default_rng(10)
     X = sparse.random(50, 300_000, density=1e-5, format="csr", random_state=10)

@@ -134,6 +134,7 @@ def test_a_record_without_end_is_refused_before_it_fills_the_memory(monkeypatch,
         scanned([b"a\n", *(text[i : i + 100] for i in range(0, len(text), 100))])
 
 
+@pytest.mark.slow
 def test_a_file_of_one_endless_quote_is_not_read_to_its_end():
     block, left = b"x,y\n" * (1 << 18), iter(range(40))
     with pytest.raises(TableError, match=r"line 1 of 't\.csv' is longer than"):

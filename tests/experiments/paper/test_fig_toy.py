@@ -146,6 +146,7 @@ def test_the_numbers_drawn_are_means_over_the_draws(tmp_path):
     assert_allclose(float(record["error_population"]), sum(some) / 2)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_files")
 def test_equal_rows_give_equal_bytes_even_if_most_are_missing(tmp_path):
     pytest.importorskip("matplotlib", reason="figures are drawn with matplotlib")
