@@ -415,9 +415,8 @@ class _BandSteps:
             band, self.weights_of = self.objective.band(point, self.size)
             self.method = InteriorMethod(band, point.theta)
         solved, weights_of = self.method.run(tol=self.tol), self.weights_of
-        is_whole = self.method.n_rows == self.n_rows
-        if is_whole:
-            self.tol *= tuned.TIGHTER
-        if not (is_whole and np.isfinite(self.method.theta).all()):
+        if self.method.n_rows < self.n_rows:
             self.method = None
+        else:
+            self.tol *= tuned.TIGHTER
         return solved.theta, lambda _: weights_of(solved.weights)
