@@ -14,6 +14,7 @@ _NEEDS = {
     "src/sorr/plots/*": "matplotlib",
     "src/sorr/cli/*": "typer",
     "src/sorr/auditing/*": "pandas",
+    "src/sorr/nn/*": "torch",
     "tests/auditing/tables.py": "pandas",
     "tests/auditing/hostile.py": "pandas",
 }

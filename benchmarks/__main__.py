@@ -11,7 +11,10 @@ from importlib import import_module
 from itertools import takewhile
 
 SHORT = ("ranked", "solvers", "estimators", "quality")
-LONG = ("labels", "regression", "topk", "mnist", "audit", "intake", "review", "workbench")
+LONG = (
+    *("labels", "regression", "topk", "mnist", "audit", "intake", "review", "workbench"),
+    "networks",
+)
 WITH_OPTIONS = ("solvers", "quality", *LONG)
 
 names = list(takewhile(lambda argument: not argument.startswith("-"), sys.argv[1:]))

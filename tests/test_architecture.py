@@ -288,7 +288,8 @@ def test_a_room_loads_on_first_use(tmp_path):
 
 
 def test_sorr_lists_its_rooms_and_nothing_that_is_not_there():
-    assert {"ranked", "losses", "__version__"} <= set(dir(sorr))
+    assert {"ranked", "losses", "nn", "__version__"} <= set(dir(sorr))
+    assert "nn" not in sorr.__all__  # a star would need torch
     assert sorr.losses.get_loss("hinge").name == "hinge"
     with pytest.raises(AttributeError, match="no attribute 'loses'"):
         sorr.loses  # noqa: B018

@@ -18,6 +18,7 @@ _ROOMS = (
     "share",
     "solvers",
 )
+_EXTRAS = ("nn",)  # rooms that need another package, so `from sorr import *` leaves them out
 _ROOM_OF = {
     "AuditReport": "auditing",
     "ConstantModelWarning": "estimators",
@@ -45,7 +46,7 @@ __all__ = [*_ROOM_OF, *_ROOMS]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
+    if name in _ROOMS + _EXTRAS:
         return import_module(f"sorr.{name}")  # a room loads on first use
     if name in _ROOM_OF:
         return getattr(import_module(f"sorr.{_ROOM_OF[name]}"), name)
@@ -53,4 +54,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+    return [*globals(), *__all__, *_EXTRAS]

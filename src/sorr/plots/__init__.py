@@ -20,6 +20,7 @@ from sorr.plots.judgement import LabelCurveDisplay
 from sorr.plots.ranked_loss import RankedCurve, RankedLossDisplay
 from sorr.plots.tendency import TendencyDisplay
 from sorr.plots.trace import TraceDisplay
+from sorr.plots.tracked import DroppedLossDisplay
 
 __all__ = [
     "CLASS_COLOURS",
@@ -30,6 +31,7 @@ __all__ = [
     "MARKERS",
     "CalibrationDisplay",
     "DecisionBoundaryDisplay",
+    "DroppedLossDisplay",
     "LabelCurveDisplay",
     "RankedCurve",
     "RankedLossDisplay",

@@ -1,0 +1,140 @@
+"""Rows of the benchmark of networks, as tables in Markdown and as targets met or missed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.rows import Row
+
+__all__ = ["CHOSEN", "board"]
+
+CHOSEN: dict[str, dict[str, Any]] = {"mlp": {}, "cnn": {}}
+"""The best of three settings of each peer: mean of the ten cells with 10,000 rows on seed 1."""
+
+CLEAN = "none"
+
+
+def board(rows: Sequence[Row]) -> Iterator[str]:
+    parts: dict[tuple[str, int], list[Row]] = defaultdict(list)
+    for row in rows:
+        parts[row["kind"], row["rows"]].append(row)
+    for (kind, n), part in parts.items():
+        yield from accuracies(f"{kind.upper()}, {n:,} rows", part)
+        yield from suspects(f"{kind.upper()}, {n:,} rows", part)
+        if (kind, n) in ((("mlp", 10_000)), ("mlp", 20_000)):
+            yield from targets(n, part)
+
+
+def cells_of(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    return list(dict.fromkeys((row["name"], row["noise"]) for row in rows))
+
+
+def grouped(rows: Sequence[Row], column: str) -> dict[str, dict[tuple[str, str], list[float]]]:
+    found: dict[str, dict[tuple[str, str], list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        if row.get(column) is not None:
+            setting = "" if row["setting"] is None else f" ({row['setting']})"
+            found[row["method"] + setting][row["name"], row["noise"]].append(row[column])
+    return found
+
+
+def table(title: str, found: dict[str, dict[tuple[str, str], list[float]]]) -> Iterator[str]:
+    cells = list(dict.fromkeys(cell for values in found.values() for cell in values))
+    seeds = max(len(values) for each in found.values() for values in each.values())
+    yield f"### {title}, mean of {seeds} seeds (spread of the mean over seeds)"
+    yield ""
+    yield f"| | mean | {' | '.join(f'{name[0]} {noise}' for name, noise in cells)} |"
+    yield "|---" * (len(cells) + 2) + "|"
+    for method, values in found.items():
+        shown = [f"{np.mean(values[cell]):.1f}" if values.get(cell) else "-" for cell in cells]
+        complete = [values[cell] for cell in cells if len(values.get(cell, ())) == seeds]
+        by_seed = np.mean(complete, axis=0) if len(complete) == len(cells) else np.empty(0)
+        spread = f" ({np.std(by_seed, ddof=1):.2f})" if len(by_seed) > 1 else ""
+        mean = f"{by_seed.mean():.2f}{spread}" if len(by_seed) else "-"
+        yield f"| {method} | {mean} | {' | '.join(shown)} |"
+    yield ""
+
+
+def accuracies(title: str, rows: Sequence[Row]) -> Iterator[str]:
+    found = grouped(rows, "accuracy")
+    if not found:
+        return
+    yield from table(f"Accuracy: {title}", found)
+    ours = found.get("sorr")
+    if ours is None:
+        return
+    rivals = {method: values for method, values in found.items() if not method.startswith("sorr")}
+    lost = [
+        f"{cell[0]} {cell[1]} {np.mean(ours[cell]) - best:+.1f} ({method})"
+        for cell in cells_of(rows)
+        for best, method in [
+            max((float(np.mean(values[cell])), method) for method, values in rivals.items())
+        ]
+        if ours.get(cell) and np.mean(ours[cell]) < best
+    ]
+    yield f"Cells where another method is better: {'; '.join(lost) or 'none'}."
+    yield ""
+
+
+def suspects(title: str, rows: Sequence[Row]) -> Iterator[str]:
+    judged = [row for row in rows if row["method"] in ("sorr", "cleanlab")]
+    found = grouped(judged, "precision")
+    if not found:
+        return
+    yield from table(f"Average precision of the suspects: {title}", found)
+    seconds = {
+        name: np.mean([r["seconds"] for r in judged if r["method"] == name]) for name in found
+    }
+    for name, value in seconds.items():
+        yield f"- {name}: {value:.1f} s a run"
+    clean = [row for row in judged if row["noise"] == CLEAN and "flagged" in row]
+    noisy = [row for row in judged if row["noise"] != CLEAN and "flagged" in row]
+    if clean:
+        yield f"- flagged in {len(clean)} clean runs: {[row['flagged'] for row in clean]}"
+    if noisy:
+        silent = sum(row["evidence"] <= 0 for row in noisy)
+        flagged = sum(row["flagged"] for row in noisy)
+        right, wrong = (sum(row[name] for row in noisy) for name in ("rightly", "rows"))
+        wrong = sum(row["share"] * row["rows"] for row in noisy)
+        yield (
+            f"- {len(noisy)} noisy runs: {silent} without evidence; {100 * right / flagged:.0f} % "
+            f"of the flagged labels are wrong, {100 * right / wrong:.0f} % of the wrong ones are "
+            "flagged"
+        )
+    yield ""
+
+
+def targets(n: int, rows: Sequence[Row]) -> Iterator[str]:
+    found = grouped(rows, "accuracy")
+    ours, plain = found.get("sorr"), found.get("cross-entropy")
+    symmetric = next((values for name, values in found.items() if name.startswith("SCE")), None)
+    if ours is None:
+        return
+
+    def mean(values: dict[tuple[str, str], list[float]]) -> float:
+        return float(np.mean([np.mean(each) for each in values.values()]))
+
+    def line(text: str, reached: float, goal: float) -> str:
+        return (
+            f"- target: {text} {goal:.1f}: {'met' if reached >= goal else 'MISSED'}, {reached:.2f}"
+        )
+
+    if n == 10_000 and symmetric is not None and plain is not None:
+        yield line("mean of the ten cells over SCE, at least", mean(ours) - mean(symmetric), 1.0)
+        worst = min(
+            float(np.mean(ours[cell]) - np.mean(plain[cell])) for cell in ours if cell[1] == CLEAN
+        )
+        yield line("clean labels against cross-entropy, at least", worst, -0.3)
+    hard = ours.get(("MNIST", "asym 40"))
+    if hard:
+        yield line("MNIST asym 40, at least", float(np.mean(hard)), 93.0 if n == 10_000 else 95.0)
+    peer = found and grouped(rows, "precision").get("cleanlab")
+    own = grouped(rows, "precision").get("sorr")
+    if peer and own:
+        worst = min(float(np.mean(own[cell]) - np.mean(peer[cell])) for cell in own if cell in peer)
+        yield line("average precision against cleanlab in the worst cell, at least", worst, -2.0)
+    yield ""

@@ -1,0 +1,176 @@
+"""The ranked range as a criterion, for losses of a batch or of all rows of an epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from sorr._checks import suggest
+from sorr.nn.processes import Group, as_whole, gather_parts, resolve_group
+from sorr.nn.reductions import as_masses, average_weights, check_losses, weighted_sum
+from sorr.nn.tracker import RankTracker
+
+LOSSES: dict[str, Callable[..., Tensor]] = {
+    loss.__name__: loss
+    for loss in (
+        functional.cross_entropy,
+        functional.binary_cross_entropy_with_logits,
+        functional.nll_loss,
+        functional.mse_loss,
+        functional.l1_loss,
+        functional.huber_loss,
+    )
+}
+
+
+class RankedRangeLoss(nn.Module):
+    r"""Average the losses ranked ``m + 1`` to ``k``: a criterion that ignores outliers.
+
+    Without a tracker, the losses of a batch are ranked. That is right for large batches, and for
+    outliers that are wrong in themselves. For wrong labels and batches below 1,000 rows, pass a
+    `RankTracker`: it ranks all training rows.
+
+    Parameters
+    ----------
+    m : int, float or Mass, default=0
+        How many of the largest losses to drop: a count, or a share of the batch.
+    k : int, float, Mass or None, default=None
+        The last rank to keep. None keeps all down to the smallest.
+    loss : str or callable, default="cross_entropy"
+        The loss of ``criterion(input, target)``: the name of a function in
+        `torch.nn.functional`, or a callable that returns one loss for each row.
+    tracker : RankTracker, optional
+        Chooses the rows to drop; `m` and `k` are then those of the tracker.
+    process_group : ProcessGroup, False or None, default=None
+        The processes whose losses are ranked together, if `torch.distributed` is initialised: all
+        by default, False for each by itself. Each has to call the criterion equally often.
+
+    See Also
+    --------
+    average_ranked_range : The same as a function.
+    RankTracker : Ranks over all training rows, and the list of suspects.
+
+    Notes
+    -----
+    In evaluation mode (``criterion.eval()``), nothing is exchanged and nothing recorded, and a
+    criterion with a tracker returns the mean of all losses.
+
+    With several processes, each gets the loss of the whole batch, and gradients that average to
+    its gradient, as `DistributedDataParallel` averages them.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from sorr.nn import RankedRangeLoss
+    >>> criterion = RankedRangeLoss(m=0.25)
+    >>> logits = torch.tensor([[2.0, 0.0], [3.0, 0.0], [0.0, 1.0], [9.0, 0.0]])
+    >>> labels = torch.tensor([0, 0, 1, 1])  # the last one looks wrong
+    >>> round(criterion(logits, labels).item(), 3)
+    0.163
+    """
+
+    def __init__(
+        self,
+        m: int | float = 0,
+        k: int | float | None = None,
+        *,
+        loss: str | Callable[[Tensor, Tensor], Tensor] = "cross_entropy",
+        tracker: RankTracker | None = None,
+        process_group: Group = None,
+    ) -> None:
+        super().__init__()
+        if tracker is not None and (m != 0 or k is not None):
+            raise ValueError(
+                f"m={m!r} and k={k!r} beside a tracker; needed them in one place: "
+                "RankTracker(..., m=m, k=k)"
+            )
+        if isinstance(loss, str):
+            if loss not in LOSSES:
+                raise ValueError(f"loss={loss!r} is not known; {suggest(loss, list(LOSSES))}")
+        elif not callable(loss):
+            raise TypeError(
+                f"loss is of type {type(loss).__name__}; needed a name or a callable that returns "
+                "one loss for each row"
+            )
+        self.m, self.k, self.loss = m, k, loss
+        self.tracker, self.process_group = tracker, process_group
+
+    def forward(
+        self,
+        input: Tensor,  # noqa: A002, the name that torch gives it
+        target: Tensor | None = None,
+        *,
+        index: Tensor | None = None,
+        weight: Tensor | None = None,
+    ) -> Tensor:
+        """Return the average over the range.
+
+        Parameters
+        ----------
+        input : Tensor
+            Predictions, or unreduced losses if there is no target.
+        target : Tensor, optional
+            Labels, or what `loss` takes.
+        index : Tensor of int of shape (batch,), optional
+            The numbers of the rows in the training set. For a tracker.
+        weight : Tensor of shape (batch,), optional
+            The mass of each loss. Not with a tracker.
+
+        Returns
+        -------
+        Tensor
+            A single number.
+        """
+        losses = input if target is None else self._unreduced(input, target)
+        check_losses(losses)
+        if self.tracker is not None:
+            if weight is not None:
+                raise ValueError("weight does not go with a tracker; needed one of them")
+            losses = losses if losses.ndim == 1 else losses.flatten(1).mean(dim=1)
+            if not self.training:
+                return losses.mean()
+            group = resolve_group(self.tracker.process_group)
+            pair = (None, None) if target is None else (input, target)
+            weights = self.tracker.weigh(losses, index, *pair)
+        else:
+            if index is not None:
+                raise ValueError("index is for a tracker, and there is none; needed tracker=...")
+            losses = losses.reshape(-1)
+            group = resolve_group(self.process_group) if self.training else None
+            mass = (
+                None if weight is None else as_masses(weight, input if target is None else losses)
+            )
+            weights = self._weights(losses, mass, group)
+        local = weighted_sum(losses, weights)
+        return local if group is None else as_whole(local, group)
+
+    def _weights(self, losses: Tensor, mass: Tensor | None, group: Group | None) -> Tensor:
+        """Return the weights of the losses of this process among those of all."""
+        values, own = losses.detach(), slice(None)
+        mass = None if mass is None else mass.reshape(-1)
+        if group is not None:
+            values, own = gather_parts(values, group)
+            if mass is not None:
+                mass = gather_parts(mass.to(values.device), group)[0].cpu()
+        if len(values) == 0:
+            raise ValueError("there is no loss in this batch; needed one at least")
+        return average_weights(values, mass, self.m, self.k)[own]
+
+    def _unreduced(self, input: Tensor, target: Tensor) -> Tensor:  # noqa: A002
+        """Return one loss for each row, or for each entry."""
+        if not isinstance(self.loss, str):
+            losses = self.loss(input, target)
+            if isinstance(losses, Tensor) and losses.ndim == 0:
+                raise ValueError(
+                    'loss returned a single number; needed one loss for each row: reduction="none"'
+                )
+            return losses
+        return LOSSES[self.loss](input, target, reduction="none")
+
+    def extra_repr(self) -> str:
+        """Return the parameters in short."""
+        name = repr(self.loss) if isinstance(self.loss, str) else "a callable"
+        ranks = "" if self.tracker is not None else f"m={self.m!r}, k={self.k!r}, "
+        return f"{ranks}loss={name}"

@@ -1,0 +1,402 @@
+"""Ranked ranges of unreduced losses as functions: use one where a loss is averaged."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from sorr._checks import as_label_count
+from sorr.ranked import Mass, RankedRange, ranked_range_weights
+
+_HALF = (torch.float16, torch.bfloat16)
+
+
+def average_ranked_range(
+    losses: Tensor,
+    m: int | float = 0,
+    k: int | float | None = None,
+    *,
+    weight: Tensor | None = None,
+    dim: int | None = None,
+) -> Tensor:
+    r"""Average the losses ranked ``m + 1`` to ``k``. The largest loss has rank 1.
+
+    .. math:: \frac{1}{k - m} \sum_{i=m+1}^{k} s_{[i]}, \quad s_{[1]} \ge \dots \ge s_{[n]}
+
+    The `m` largest losses, those of outliers and wrong labels, have no influence on the gradient.
+
+    Parameters
+    ----------
+    losses : Tensor
+        Unreduced losses, as with ``reduction="none"``, of any shape and without NaN. Infinite
+        losses above rank `m` leave the value and the gradient finite. The logits behind them have
+        to be finite: the derivative of an infinite loss is often NaN, and zero times NaN is NaN.
+    m, k : int, float or Mass
+        The ranks to keep. An int is a count. A float strictly between 0 and 1 is that share of the
+        losses and is not rounded: of ten losses, ``m=0.25`` drops two and counts half of the
+        third. ``k=None`` keeps all down to the smallest.
+    weight : Tensor, optional
+        The mass of each loss, of a shape that broadcasts to `losses`: a loss of weight 2 is two
+        copies of it. Ranks are then amounts of mass. Gradients do not flow into weights.
+    dim : int, optional
+        The dimension along which losses are ranked and averaged. By default, all losses are
+        ranked together.
+
+    Returns
+    -------
+    Tensor
+        A single number, or with `dim` one for each set of losses.
+
+    See Also
+    --------
+    sorr.ranked.average_ranked_range : The same for NumPy arrays.
+
+    Notes
+    -----
+    Losses with equal values at an end of the range share its weight equally, in value and
+    gradient. Losses in half precision are ranked and added up in float32: many are equal in half
+    precision. The result has the dtype of the losses.
+
+    In a mini-batch, ranks are those of the batch. Their thresholds vary from batch to batch, which
+    weakens trimming in small batches late in training; see `RankTracker`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from sorr.nn import average_ranked_range
+    >>> losses = torch.tensor([0.2, 9.0, 0.4, 0.6], requires_grad=True)
+    >>> value = average_ranked_range(losses, m=0.25)
+    >>> value.backward()
+    >>> round(value.item(), 6), losses.grad.tolist()
+    (0.4, [0.3333333432674408, 0.0, 0.3333333432674408, 0.3333333432674408])
+    """
+    check_losses(losses)
+    mass = None if weight is None else as_masses(weight, losses)
+    if dim is None:
+        rows = losses.reshape(-1)
+        mass = None if mass is None else mass.reshape(-1)
+    else:
+        rows = losses.movedim(dim, -1)
+        mass = None if mass is None else mass.movedim(dim, -1)
+    if rows.shape[-1] == 0:
+        raise ValueError(
+            f"losses has shape {tuple(losses.shape)}; needed at least one loss in each set"
+        )
+    return weighted_sum(rows, average_weights(rows.detach(), mass, m, k))
+
+
+def average_top_k(
+    losses: Tensor, k: int | float, *, weight: Tensor | None = None, dim: int | None = None
+) -> Tensor:
+    """Average the `k` largest losses: learn from the hardest rows.
+
+    Parameters
+    ----------
+    losses : Tensor
+        Unreduced losses without NaN.
+    k : int, float or Mass
+        How many: a count, or a share of the losses; see `average_ranked_range`.
+    weight : Tensor, optional
+        The mass of each loss.
+    dim : int, optional
+        The dimension to average over; all by default.
+
+    Returns
+    -------
+    Tensor
+
+    Examples
+    --------
+    >>> import torch
+    >>> from sorr.nn import average_top_k
+    >>> average_top_k(torch.tensor([1.0, 5.0, 3.0]), k=2)
+    tensor(4.)
+    """
+    return average_ranked_range(losses, 0, k, weight=weight, dim=dim)
+
+
+def trimmed_mean(
+    losses: Tensor, m: int | float, *, weight: Tensor | None = None, dim: int | None = None
+) -> Tensor:
+    """Average all losses but the `m` largest: leave out rows that look like outliers.
+
+    Parameters
+    ----------
+    losses : Tensor
+        Unreduced losses without NaN.
+    m : int, float or Mass
+        How many to drop: a count, or a share of the losses; see `average_ranked_range`.
+    weight : Tensor, optional
+        The mass of each loss.
+    dim : int, optional
+        The dimension to average over; all by default.
+
+    Returns
+    -------
+    Tensor
+
+    Examples
+    --------
+    >>> import torch
+    >>> from sorr.nn import trimmed_mean
+    >>> trimmed_mean(torch.tensor([1.0, 50.0, 3.0]), m=1)
+    tensor(2.)
+    """
+    return average_ranked_range(losses, m, None, weight=weight, dim=dim)
+
+
+# -- Losses over sets of labels --------------------------------------------------------------------
+
+
+def top_k_multilabel_loss(scores: Tensor, targets: Tensor, k: int) -> Tensor:
+    r"""Return for each row by how much its true labels miss the top k: the TKML loss of the paper.
+
+    .. math:: \big[ 1 + f_{[k+1]} - \min_{y \in Y} f_y \big]_+
+
+    It is zero if all true labels :math:`Y` score at least 1 above the label at rank k + 1. With
+    more than `k` true labels it cannot be; use `top_k_subset_loss` there.
+
+    Parameters
+    ----------
+    scores : Tensor of shape (n_samples, n_labels)
+        A score for each label, such as logits.
+    targets : Tensor of shape (n_samples, n_labels) or (n_samples,)
+        True where the label is true, or the number of the one true label. The loss of a row
+        without true labels is zero.
+    k : int
+        Number of labels that will be predicted; fewer than there are.
+
+    Returns
+    -------
+    Tensor of shape (n_samples,)
+        Unreduced losses, for `average_ranked_range`, `RankedRangeLoss` or ``.mean()``.
+
+    Notes
+    -----
+    From random starting weights it may train poorly, because it says nothing about the order within
+    the top k. A few epochs of cross-entropy first remedy that.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from sorr.nn import top_k_multilabel_loss
+    >>> targets = torch.tensor([[True, True, False, False]])
+    >>> top_k_multilabel_loss(torch.tensor([[3.0, 0.5, 1.0, 0.0]]), targets, k=2)
+    tensor([1.])
+    """
+    scores, true = _as_label_sets(scores, targets, k)
+    everybody = torch.ones_like(true)
+    next_best = _score_at_rank(scores, everybody, torch.full_like(true[:, 0], k + 1, dtype=int))
+    lowest_true = _score_at_rank(scores, true, true.sum(dim=1))
+    return torch.relu(1 + next_best - lowest_true)
+
+
+def top_k_subset_loss(scores: Tensor, targets: Tensor, k: int) -> Tensor:
+    r"""Return for each row by how much it misses a right top k: only true labels, or all of them.
+
+    .. math:: \big[ 1 + f^F_{[k-r+1]} - f^Y_{[r]} \big]_+, \qquad r = \min(k, |Y|),
+
+    where :math:`f^Y` and :math:`f^F` are the scores of the true labels and of the others.
+
+    Parameters
+    ----------
+    scores : Tensor of shape (n_samples, n_labels)
+        A score for each label, such as logits.
+    targets : Tensor of shape (n_samples, n_labels) or (n_samples,)
+        True where the label is true, or the number of the one true label. The loss of a row
+        without true labels is zero.
+    k : int
+        Number of labels that will be predicted; fewer than there are.
+
+    Returns
+    -------
+    Tensor of shape (n_samples,)
+        Unreduced losses, for `average_ranked_range`, `RankedRangeLoss` or ``.mean()``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from sorr.nn import top_k_subset_loss
+    >>> targets = torch.tensor([[True, True, False, False]])
+    >>> top_k_subset_loss(torch.tensor([[3.0, 0.5, 1.0, 0.0]]), targets, k=1)
+    tensor([0.])
+    """
+    scores, true = _as_label_sets(scores, targets, k)
+    r = true.sum(dim=1).clamp(max=k)
+    best_false = _score_at_rank(scores, ~true, k - r + 1)
+    worst_true = _score_at_rank(scores, true, r)
+    return torch.relu(1 + best_false - worst_true)
+
+
+def _as_label_sets(scores: Tensor, targets: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """Return scores, and which labels are true."""
+    if scores.ndim != 2 or not scores.is_floating_point():
+        raise ValueError(
+            f"scores has shape {tuple(scores.shape)} and dtype {scores.dtype}; needed floats of "
+            "shape (n_samples, n_labels)"
+        )
+    n, n_labels = scores.shape
+    as_label_count(k, n_labels)
+    if targets.shape == (n,) and not targets.is_floating_point() and targets.dtype != torch.bool:
+        return scores, torch.nn.functional.one_hot(targets, n_labels).bool()
+    if targets.shape != scores.shape:
+        raise ValueError(
+            f"targets has shape {tuple(targets.shape)} and dtype {targets.dtype}; needed "
+            f"{tuple(scores.shape)}, true where a label is true, or an int for each of the {n} rows"
+        )
+    return scores, targets > 0
+
+
+def _score_at_rank(scores: Tensor, among: Tensor, rank: Tensor) -> Tensor:
+    """Return the score at a rank among some labels of each row; equal scores share the gradient.
+
+    Ranks that do not exist have minus infinity: rank zero plus infinity, so that a margin with such
+    a score is never missed.
+    """
+    infinity = math.inf
+    known = scores.detach()
+    ordered = known.masked_fill(~among, -infinity).sort(dim=1, descending=True).values
+    exists = (rank >= 1) & (rank <= among.sum(dim=1))
+    place = (rank - 1).clamp(0, scores.shape[1] - 1)
+    cut = ordered.gather(1, place[:, None])
+    tied = (known == cut) & among & exists[:, None]
+    shares = tied.to(scores.dtype) / tied.sum(dim=1, keepdim=True).clamp(min=1)
+    # The differences are zero: they carry the gradient, and no rounding error.
+    value = cut[:, 0] + (torch.where(tied, scores - cut, 0.0) * shares).sum(dim=1)
+    missing = torch.where(rank >= 1, -infinity, infinity).to(scores.dtype)
+    return torch.where(exists, value, missing)
+
+
+# -- Weights: which ranks count, by the rules of `sorr.ranked` ------------------------------------
+
+
+def as_masses(weight: Tensor, losses: Tensor) -> Tensor:
+    """Return one mass for each loss, without negative ones."""
+    if not isinstance(weight, Tensor):
+        raise TypeError(f"weight is of type {type(weight).__name__}; needed a tensor")
+    try:
+        mass = weight.detach().cpu().double().broadcast_to(losses.shape)
+    except RuntimeError:
+        raise ValueError(
+            f"weight has shape {tuple(weight.shape)}; needed one that broadcasts to the losses, "
+            f"{tuple(losses.shape)}"
+        ) from None
+    if not bool((mass.isfinite() & (mass >= 0)).all()):
+        raise ValueError(
+            "weight holds a negative number, NaN or infinity; needed finite weights that are not "
+            "negative"
+        )
+    return mass
+
+
+@lru_cache(maxsize=256, typed=True)  # a training loop asks the same again and again
+def _ends(m: int | float, k: int | float | None, n: int) -> tuple[float, float]:
+    """Return both ends of the range as amounts out of n, fractions unrounded."""
+    ranks = RankedRange(m, k)
+    ranks.resolve(n)  # for its messages, which speak of values
+    ends = ranks.resolve(float(n))
+    assert ends.k is not None  # resolved
+    return float(ends.m), float(ends.k)
+
+
+def average_weights(
+    values: Tensor, mass: Tensor | None, m: int | float, k: int | float | None
+) -> Tensor:
+    """Return the weight of each value in the average over the range along the last dimension."""
+    if mass is not None:
+        return _weights_of_masses(values, mass, m, k)
+    if torch.compiler.is_compiling():
+        weights: Tensor = torch.ops.sorr.range_weights(values, m, k)
+        return weights
+    return _range_weights(values, m, k)
+
+
+def _range_weights(values: Tensor, m: int | float, k: int | float | None) -> Tensor:
+    """Return the same without masses."""
+    low, high = _ends(m, k, values.shape[-1])
+    array = _as_array(values)
+    weights = ranked_range_weights(array, Mass(low), Mass(high))
+    weights /= high - low
+    return torch.from_numpy(weights).to(values.device)
+
+
+@torch.compiler.disable
+def _weights_of_masses(
+    values: Tensor, mass: Tensor, m: int | float, k: int | float | None
+) -> Tensor:
+    array = _as_array(values).astype(np.float64)
+    weights = ranked_range_weights(array, m, k, sample_weight=mass.numpy())
+    weights /= weights.sum(axis=-1, keepdims=True)
+    precise = torch.from_numpy(weights).to(torch.float32 if values.dtype in _HALF else values.dtype)
+    return precise.to(values.device)
+
+
+def _as_array(values: Tensor) -> npt.NDArray[Any]:
+    """Return values in memory, half precisions in single, without NaN."""
+    values = values.detach()
+    array: npt.NDArray[Any] = (values.float() if values.dtype in _HALF else values).cpu().numpy()
+    refuse_nan(array)
+    return array
+
+
+def refuse_nan(values: npt.NDArray[Any]) -> None:
+    """Raise an error that names the first NaN."""
+    missing = np.isnan(values)
+    if not missing.any():
+        return
+    position = tuple(np.argwhere(missing)[0].tolist())
+    place = position[0] if len(position) == 1 else position
+    raise ValueError(
+        f"losses holds NaN: {int(missing.sum()):,} of {values.size:,}, the first at position "
+        f"{place}; needed numbers: a learning rate that is too high, a division by zero or a "
+        "logarithm of zero makes NaN"
+    )
+
+
+@torch.library.custom_op(
+    "sorr::range_weights",
+    mutates_args=(),
+    schema="(Tensor values, Scalar m, Scalar? k) -> Tensor",
+)
+def _range_weights_op(values: Tensor, m: int | float, k: int | float | None) -> Tensor:
+    return _range_weights(values, m, k)
+
+
+@_range_weights_op.register_fake
+def _range_weights_shape(values: Tensor, m: Any, k: Any) -> Tensor:  # noqa: ARG001
+    return torch.empty_like(values, dtype=torch.float32 if values.dtype in _HALF else values.dtype)
+
+
+# -- The weighted sum ------------------------------------------------------------------------------
+
+
+def check_losses(losses: Any) -> None:
+    """Refuse what is not a tensor of unreduced losses."""
+    if not isinstance(losses, Tensor):
+        raise TypeError(f"losses is of type {type(losses).__name__}; needed a tensor")
+    if not losses.is_floating_point():
+        raise TypeError(f"losses has dtype {losses.dtype}; needed floats")
+    if losses.ndim == 0:
+        raise ValueError(
+            "losses is a single number; needed one loss for each row: compute the loss with "
+            'reduction="none"'
+        )
+
+
+def weighted_sum(losses: Tensor, weights: Tensor) -> Tensor:
+    """Return the sum of losses times weights along the last dimension; weights are constants.
+
+    Losses of weight zero may be infinite.
+    """
+    if not torch.compiler.is_compiling():
+        value = (losses * weights).sum(dim=-1)
+        if bool(value.detach().isfinite().all()):
+            return value.to(losses.dtype)
+    kept = torch.where(weights > 0, losses, torch.zeros_like(losses))
+    return (kept * weights).sum(dim=-1).to(losses.dtype)

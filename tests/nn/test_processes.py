@@ -1,0 +1,159 @@
+import os
+import signal
+import time
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="sorr.nn needs PyTorch")
+
+import torch.distributed as dist  # noqa: E402
+from torch.nn.parallel import DistributedDataParallel  # noqa: E402
+
+from sorr.nn import RankedRangeLoss, RankTracker  # noqa: E402
+from tests.nn.launch import TIMEOUT, launch  # noqa: E402
+from tests.nn.training import Run, blobs  # noqa: E402
+
+pytestmark = pytest.mark.skipif(not dist.is_available(), reason="PyTorch has no processes here")
+
+PARTS = {2: [(5, 7), (12, 0), (1, 11)], 3: [(4, 3, 5), (0, 12, 0), (6, 0, 6)]}
+RANKS = [(0.15, 0.8), (2, None), (0, 0.33), (1, 5)]
+
+
+def problem():
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(12, 3, generator=generator, dtype=torch.float64)
+    x[3] = x[4] = x[8]  # ties
+    return x, torch.rand(12, generator=generator, dtype=torch.float64)
+
+
+def gradient_of(x, weight, m, k, group):
+    theta = torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    losses = (x @ theta - 1) ** 2
+    value = RankedRangeLoss(m, k, process_group=group)(losses, weight=weight)
+    (gradient,) = torch.autograd.grad(value, theta)
+    return value.detach(), gradient
+
+
+def share_batches(rank, world):
+    """Compare the average over all processes with one process that has all rows."""
+    (x, mass), worst = problem(), 0.0
+    for sizes in PARTS[world]:
+        for m, k in RANKS:
+            for weight in (None, mass):
+                if weight is not None and isinstance(k, int):
+                    continue  # more rows than mass
+                own = x.split(sizes)[rank]
+                part = None if weight is None else weight.split(sizes)[rank]
+                value, gradient = gradient_of(own, part, m, k, None)
+                dist.all_reduce(gradient)
+                expected, whole = gradient_of(x, weight, m, k, False)
+                worst = max(worst, float((gradient / world - whole).abs().max()))
+                worst = max(worst, float((value - expected).abs()))
+    return worst
+
+
+def share_windows(rank, world):
+    """Return the weights that a window gives to the rows of this process."""
+    tracker, losses = RankTracker(m=0.2, window=16, warmup=0, ramp=1), problem()[1]
+    return [tracker.weigh(losses.split(sizes)[rank]) for sizes in PARTS[world]]
+
+
+def refuse_nan(rank, world):  # noqa: ARG001
+    losses = torch.tensor([1.0, float("nan") if rank == 1 else 2.0])
+    try:
+        RankedRangeLoss(1)(losses)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def everything(rank, world):
+    return share_batches(rank, world), share_windows(rank, world), refuse_nan(rank, world)
+
+
+@pytest.mark.parametrize("world", [2, 3])
+def test_ranks_are_those_of_the_whole_batch(world, tmp_path):
+    found = launch(everything, world, tmp_path)
+    assert max(worst for worst, _, _ in found) < 1e-10
+    alone, losses = RankTracker(m=0.2, window=16, warmup=0, ramp=1), problem()[1]
+    for number in range(len(PARTS[world])):
+        weights = torch.cat([windows[number] for _, windows, _ in found])
+        torch.testing.assert_close(weights, alone.weigh(losses))
+    assert all("losses holds NaN: 1 of" in message for _, _, message in found)
+
+
+class SharedRun(Run):
+    """The same run in several processes, each with its part of every batch."""
+
+    def __init__(self, *data, rank, world):
+        super().__init__(*data, ramp=1)
+        self.rank, self.world = rank, world
+        self.wrapped = DistributedDataParallel(self.model)
+
+    def train_batch(self, index):
+        # Batches of 50 are split into 33 and 17, or into 33, 17 and nothing.
+        own = index.split([33, len(index) - 33, *[0] * (self.world - 2)])[self.rank]
+        logits = self.wrapped(self.x[own])
+        loss = self.criterion(logits, self.y[own], index=own)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return loss.detach()
+
+
+def train_shared(rank, world):
+    run = SharedRun(*blobs(wrong=0.4)[:2], rank=rank, world=world)
+    run.train(5)
+    return run.tracker.dropped, run.tracker.log_probs, run.model.weight.detach()
+
+
+@pytest.mark.parametrize("world", [2, pytest.param(3, marks=pytest.mark.slow)])
+def test_the_tracker_drops_the_same_rows_everywhere(world, tmp_path):
+    found = launch(train_shared, world, tmp_path)
+    alone = Run(*blobs(wrong=0.4)[:2], ramp=1).train(5)
+    for dropped, log_probs, weight in found:
+        assert dropped.equal(found[0][0])
+        assert log_probs.equal(found[0][1])
+        assert dropped.any()
+        assert (dropped != alone.tracker.dropped).float().mean() < 0.01  # but for rounding
+        torch.testing.assert_close(weight, alone.model.weight, rtol=1e-3, atol=1e-4)
+
+
+def train_until_one_dies(rank, world, folder, last):
+    """Save after each epoch; in the fourth one, the last process is killed."""
+    run = SharedRun(*blobs(wrong=0.4)[:2], rank=rank, world=world)
+    first = 0
+    if (folder / "checkpoint.pt").exists():
+        run.load(folder / "checkpoint.pt")
+        first = run.tracker.epoch
+    for epoch in range(first, 5):
+        for number, index in enumerate(run.order(epoch)):
+            if (epoch, number) == last and rank == world - 1:
+                os.kill(os.getpid(), signal.SIGKILL)
+            start = time.monotonic()
+            try:
+                run.train_batch(index)
+            except RuntimeError as error:
+                return str(error), time.monotonic() - start
+        run.tracker.step()
+        if rank == 0:
+            run.save(folder / "checkpoint.pt")
+        dist.barrier()
+    return run.tracker.dropped, run.tracker.history
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes cannot be killed here")
+def test_a_process_that_dies_ends_the_others_and_the_run_resumes(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    message, seconds = launch(train_until_one_dies, 2, tmp_path, folder, (3, 4), fails=True)[0]
+    assert "another one has ended or did not answer in time" in message
+    assert "from the last checkpoint" in message
+    assert seconds < TIMEOUT + 10
+    resumed = launch(train_until_one_dies, 2, tmp_path, folder, None)
+    folder = tmp_path / "whole"
+    folder.mkdir()
+    whole = launch(train_until_one_dies, 2, tmp_path, folder, None)
+    for one, other in zip(resumed, whole, strict=True):
+        assert one[0].equal(other[0])
+        assert one[1] == other[1]
