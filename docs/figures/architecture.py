@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
-WIDTH, HEIGHT = 1000, 436
+WIDTH, HEIGHT = 1144, 436
 LEFT, COLUMN, CLI = 14, 144, 108
 TOP, DEPTH, CORRIDOR = 56, 124, 72
 INK, SOFT, PAPER, FLOOR = "#22303c", "#51606d", "#ffffff", "#eef1f4"
@@ -32,8 +32,8 @@ class Room(NamedTuple):
 
 
 # Columns of the plan from left to right, the room above the corridor first. A room may import
-# rooms whose door is further left, and no others.
-COLUMNS = (
+# rooms whose door is further left, and no others. None is room to grow.
+COLUMNS: tuple[tuple[Room, Room | None], ...] = (
     (
         Room(
             "ranked", ("which ranks are", "kept, and their sums"), ("no other room",), "mathematics"
@@ -71,6 +71,10 @@ COLUMNS = (
             ("the mathematics,", "estimators, metrics"),
             "models",
         ),
+    ),
+    (
+        Room("nn", ("PyTorch: losses,", "and which to drop"), ("ranked, share",), "models"),
+        None,
     ),
     (
         Room(
@@ -127,6 +131,10 @@ def label(room, x, y):
 
 def draw_room(room, x, *, above):
     """Draw a room of a column: its floor, its walls with a door to the corridor, its label."""
+    if room is None:
+        wall = TOP + DEPTH + (0 if above else CORRIDOR)
+        yield line((x, wall), (x + COLUMN, wall))
+        return
     top = TOP if above else TOP + DEPTH + CORRIDOR
     wall = top + DEPTH if above else top  # the one along the corridor
     inside = -1 if above else 1
@@ -189,7 +197,7 @@ def draw_corridor(end):
 
 def draw_groups():
     """Write the name of each group above its columns."""
-    spans = {"mathematics": (0, 2), "models": (2, 4), "support": (4, 5), "reports": (5, 6)}
+    spans = {"mathematics": (0, 2), "models": (2, 5), "support": (5, 6), "reports": (6, 7)}
     for name, (first, last) in spans.items():
         words, _, colour = GROUPS[name]
         begin, finish = LEFT + first * COLUMN + 4, LEFT + last * COLUMN - 4
@@ -216,7 +224,7 @@ def draw(path: Path) -> None:
         parts += draw_room(upper, LEFT + number * COLUMN, above=True)
         parts += draw_room(lower, LEFT + number * COLUMN, above=False)
     parts += draw_command(end)
-    shared = "_checks, _files, _typing: the files that every room may import"
+    shared = "_checks, _csv, _files, _progress, _typing: the files that every room may import"
     parts += [
         f'<rect x="{LEFT}" y="{base}" width="{end + CLI - LEFT}" height="32" fill="{FLOOR}" '
         f'stroke="{INK}" stroke-width="1.5"/>',
