@@ -121,6 +121,7 @@ class RankTracker(nn.Module):
     early_log_probs: Tensor
     kept: Tensor
     recent: Tensor
+    _kept_share: Tensor
     _epoch: Tensor
     _visits: Tensor
     _changed: Tensor
@@ -184,6 +185,7 @@ class RankTracker(nn.Module):
         n, K = self.n_rows, self.n_classes
         self.register_buffer("losses", torch.full((n,), torch.nan))
         self.register_buffer("kept", torch.ones(n, dtype=torch.bool))
+        self.register_buffer("_kept_share", torch.ones(()))
         self.register_buffer("_changed", torch.zeros(n, dtype=torch.bool))
         if K is not None:
             self.register_buffer("labels", torch.full((n,), -1))
@@ -293,7 +295,7 @@ class RankTracker(nn.Module):
             )
         if group is not None:
             n_batch = int(add_up(torch.tensor([n_batch], device=losses.device), group))
-        weights = self.kept[index] / (self.kept.float().mean() * max(n_batch, 1))
+        weights = self.kept[index] / (self._kept_share * max(n_batch, 1))
         return weights.to(losses.device)
 
     def step(self) -> None:
@@ -313,6 +315,7 @@ class RankTracker(nn.Module):
             self.kept.copy_(self._choose(part))
             if group is not None:
                 agree(self.kept, group)
+            self._kept_share.copy_(self.kept.float().mean())
         self.history.append(self._describe())
 
     # -- Which rows
