@@ -104,16 +104,16 @@ class SharedRun(Run):
 def train_shared(rank, world):
     run = SharedRun(*blobs(wrong=0.4)[:2], rank=rank, world=world)
     run.train(5)
-    return run.tracker.dropped, run.tracker.log_probs, run.model.weight.detach()
+    return run.tracker.dropped, run.tracker.logits, run.model.weight.detach()
 
 
 @pytest.mark.parametrize("world", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_tracker_drops_the_same_rows_everywhere(world, tmp_path):
     found = launch(train_shared, world, tmp_path)
     alone = Run(*blobs(wrong=0.4)[:2], ramp=1).train(5)
-    for dropped, log_probs, weight in found:
+    for dropped, logits, weight in found:
         assert dropped.equal(found[0][0])
-        assert log_probs.equal(found[0][1])
+        assert logits.equal(found[0][1])
         assert dropped.any()
         assert (dropped != alone.tracker.dropped).float().mean() < 0.01  # but for rounding
         torch.testing.assert_close(weight, alone.model.weight, rtol=1e-3, atol=1e-4)

@@ -223,8 +223,8 @@ def test_what_cannot_be_reduced_is_refused(arguments, error, message):
     [
         ([1.0, 2.0], TypeError, "weight is of type list"),
         (torch.ones(3), ValueError, r"weight has shape \(3,\); needed one that broadcasts"),
-        (torch.tensor([1.0, -1.0]), ValueError, "negative number, NaN or infinity"),
-        (torch.tensor([1.0, math.nan]), ValueError, "negative number, NaN or infinity"),
+        (torch.tensor([1.0, -1.0]), ValueError, "NaN, infinite or negative, the first at index 1"),
+        (torch.tensor([1.0, math.nan]), ValueError, "NaN, infinite or negative, the first at index 1"),
         (torch.zeros(2), ValueError, "zero"),
     ],
 )

@@ -84,7 +84,7 @@ def test_the_set_stays_the_same_within_an_epoch():
 def test_a_row_that_was_predicted_right_is_never_dropped():
     x, y, _ = blobs(wrong=0.4)
     run = Run(x, y, m=0.9).train(6)
-    right = run.tracker.log_probs.argmax(1) == y
+    right = run.tracker.logits.argmax(1) == y
     assert not (run.tracker.dropped & right).any()
     assert run.tracker.dropped.equal(~right)  # m is far too high, so all others are
 
@@ -116,7 +116,8 @@ def table(n=400, K=4, seed=0):
 
 def test_rates_are_shares_of_labels_among_the_most_confident_rows():
     log_probs, labels = table()
-    found = estimate_transition(torch.tensor(log_probs), torch.tensor(labels))
+    confidence, predicted = torch.tensor(log_probs).max(1)
+    found = estimate_transition(predicted, confidence, torch.tensor(labels), 4)
     for j in range(4):
         rows = np.flatnonzero(log_probs.argmax(1) == j)
         order = rows[np.argsort(-log_probs[rows, j])][: math.ceil(0.25 * len(rows))]
@@ -125,8 +126,8 @@ def test_rates_are_shares_of_labels_among_the_most_confident_rows():
 
 
 def test_a_class_that_is_never_predicted_has_even_rates():
-    log_probs = torch.tensor([[0.7, 0.2, 0.1]]).log().repeat(8, 1)
-    found = estimate_transition(log_probs, torch.zeros(8, dtype=torch.long))
+    first = torch.zeros(8, dtype=torch.long)
+    found = estimate_transition(first, torch.full((8,), 0.7), first, 3)
     assert_allclose(found[1], [1 / 3] * 3)
 
 
@@ -172,8 +173,8 @@ def test_the_judgement_is_that_of_two_looks():
     tracker = Run(x, y).train(8).tracker
     judgement = tracker.judge(["a", "b", "c"])
     looks = [
-        judge_labels(log_probs.double().numpy(), np.array(list("abc"))[y], scores=True)
-        for log_probs in (tracker.log_probs, tracker.early_log_probs)
+        judge_labels(logits.double().numpy(), np.array(list("abc"))[y], scores=True)
+        for logits in (tracker.logits, tracker.early_logits)
     ]
     expected = looks[0].confirm(looks[1])
     assert_allclose(judgement.score_, expected.score_)
@@ -196,9 +197,9 @@ def test_right_labels_are_not_called_wrong():
 def test_the_early_look_is_that_of_the_first_epoch_with_dropped_rows():
     x, y, _ = blobs()
     run = Run(x, y, warmup=1).train(2)
-    early = run.tracker.log_probs.clone()
+    early = run.tracker.logits.clone()
     run.train(4, first=2)
-    assert run.tracker.early_log_probs.equal(early)
+    assert run.tracker.early_logits.equal(early)
 
 
 def test_in_the_warm_up_there_is_one_look():

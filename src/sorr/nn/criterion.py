@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -11,6 +12,7 @@ from sorr._checks import suggest
 from sorr.nn.processes import Group, as_whole, gather_parts, resolve_group
 from sorr.nn.reductions import as_masses, average_weights, check_losses, weighted_sum
 from sorr.nn.tracker import RankTracker
+from sorr.ranked import RankedRange
 
 LOSSES: dict[str, Callable[..., Tensor]] = {
     loss.__name__: loss
@@ -18,11 +20,15 @@ LOSSES: dict[str, Callable[..., Tensor]] = {
         functional.cross_entropy,
         functional.binary_cross_entropy_with_logits,
         functional.nll_loss,
+        functional.binary_cross_entropy,
         functional.mse_loss,
         functional.l1_loss,
+        functional.smooth_l1_loss,
         functional.huber_loss,
     )
 }
+IGNORED = -100
+"""The label of rows that have none, for the losses of torch that take class numbers."""
 
 
 class RankedRangeLoss(nn.Module):
@@ -45,7 +51,8 @@ class RankedRangeLoss(nn.Module):
         Chooses the rows to drop; `m` and `k` are then those of the tracker.
     process_group : ProcessGroup, False or None, default=None
         The processes whose losses are ranked together, if `torch.distributed` is initialised: all
-        by default, False for each by itself. Each has to call the criterion equally often.
+        by default, False for each by itself. Each has to call the criterion equally often. Not
+        with a tracker, which has its own.
 
     See Also
     --------
@@ -56,6 +63,10 @@ class RankedRangeLoss(nn.Module):
     -----
     In evaluation mode (``criterion.eval()``), nothing is exchanged and nothing recorded, and a
     criterion with a tracker returns the mean of all losses.
+
+    If rows have several losses, such as those of pixels, all are ranked together. A tracker ranks
+    rows by the mean of their losses. Entries with the target -100 do not count, as in
+    ``torch.nn.functional.cross_entropy``.
 
     With several processes, each gets the loss of the whole batch, and gradients that average to
     its gradient, as `DistributedDataParallel` averages them.
@@ -81,11 +92,6 @@ class RankedRangeLoss(nn.Module):
         process_group: Group = None,
     ) -> None:
         super().__init__()
-        if tracker is not None and (m != 0 or k is not None):
-            raise ValueError(
-                f"m={m!r} and k={k!r} beside a tracker; needed them in one place: "
-                "RankTracker(..., m=m, k=k)"
-            )
         if isinstance(loss, str):
             if loss not in LOSSES:
                 raise ValueError(f"loss={loss!r} is not known; {suggest(loss, list(LOSSES))}")
@@ -94,7 +100,16 @@ class RankedRangeLoss(nn.Module):
                 f"loss is of type {type(loss).__name__}; needed a name or a callable that returns "
                 "one loss for each row"
             )
-        self.m, self.k, self.loss = m, k, loss
+        if tracker is not None:
+            if not isinstance(tracker, RankTracker):
+                raise TypeError(f"tracker={tracker!r}; needed a RankTracker, as made by its class")
+            if m != 0 or k is not None or process_group is not None:
+                raise ValueError(
+                    f"m={m!r}, k={k!r} and process_group={process_group!r} beside a tracker; "
+                    "needed them in one place: RankTracker(..., m=m, k=k)"
+                )
+        ranks = RankedRange(m, k)
+        self.m, self.k, self.loss = ranks.m, ranks.k, loss
         self.tracker, self.process_group = tracker, process_group
 
     def forward(
@@ -115,8 +130,8 @@ class RankedRangeLoss(nn.Module):
             Labels, or what `loss` takes.
         index : Tensor of int of shape (batch,), optional
             The numbers of the rows in the training set. For a tracker.
-        weight : Tensor of shape (batch,), optional
-            The mass of each loss. Not with a tracker.
+        weight : Tensor, optional
+            The mass of each row, or of each loss. Not with a tracker.
 
         Returns
         -------
@@ -125,38 +140,62 @@ class RankedRangeLoss(nn.Module):
         """
         losses = input if target is None else self._unreduced(input, target)
         check_losses(losses)
+        counts = self._counts(target)
         if self.tracker is not None:
             if weight is not None:
                 raise ValueError("weight does not go with a tracker; needed one of them")
-            losses = losses if losses.ndim == 1 else losses.flatten(1).mean(dim=1)
             if not self.training:
-                return losses.mean()
-            group = resolve_group(self.tracker.process_group)
+                return self._mean(
+                    losses.reshape(-1), None if counts is None else counts.reshape(-1)
+                )
             pair = (None, None) if target is None else (input, target)
+            losses = self._row_losses(losses, counts)
             weights = self.tracker.weigh(losses, index, *pair)
+            group = resolve_group(self.tracker.process_group)
         else:
             if index is not None:
                 raise ValueError("index is for a tracker, and there is none; needed tracker=...")
-            losses = losses.reshape(-1)
             group = resolve_group(self.process_group) if self.training else None
-            mass = (
-                None if weight is None else as_masses(weight, input if target is None else losses)
-            )
-            weights = self._weights(losses, mass, group)
+            mass = None if weight is None else as_masses(_by_row(weight, losses), losses)
+            if counts is not None:
+                mass = counts if mass is None else mass * counts
+            weights = self._weights(losses.detach().reshape(-1), mass, group)
+            losses = losses.reshape(-1)
         local = weighted_sum(losses, weights)
         return local if group is None else as_whole(local, group)
 
-    def _weights(self, losses: Tensor, mass: Tensor | None, group: Group | None) -> Tensor:
+    def _weights(self, values: Tensor, mass: Tensor | None, group: Group | None) -> Tensor:
         """Return the weights of the losses of this process among those of all."""
-        values, own = losses.detach(), slice(None)
+        own = slice(None)
         mass = None if mass is None else mass.reshape(-1)
         if group is not None:
-            values, own = gather_parts(values, group)
             if mass is not None:
-                mass = gather_parts(mass.to(values.device), group)[0].cpu()
+                precise = torch.promote_types(values.dtype, torch.float32)
+                mass, _ = gather_parts(mass.to(values.device, precise), group)
+            values, own = gather_parts(values, group)
         if len(values) == 0:
             raise ValueError("there is no loss in this batch; needed one at least")
         return average_weights(values, mass, self.m, self.k)[own]
+
+    def _counts(self, target: Tensor | None) -> Tensor | None:
+        """Return which targets are labels; None if the loss knows no others."""
+        if target is None or self.loss not in ("cross_entropy", "nll_loss"):
+            return None
+        return None if target.is_floating_point() else target != IGNORED
+
+    @staticmethod
+    def _mean(losses: Tensor, counts: Tensor | None) -> Tensor:
+        """Return the mean of the losses that count, along the last dimension."""
+        if counts is None:
+            return losses.mean(dim=-1)
+        return (losses * counts).sum(dim=-1) / counts.sum(dim=-1).clamp(min=1)
+
+    def _row_losses(self, losses: Tensor, counts: Tensor | None) -> Tensor:
+        """Return one loss for each row: the mean over what it has of them."""
+        if losses.ndim == 1:
+            return losses
+        counts = None if counts is None else counts.flatten(1)
+        return self._mean(losses.flatten(1), counts)
 
     def _unreduced(self, input: Tensor, target: Tensor) -> Tensor:  # noqa: A002
         """Return one loss for each row, or for each entry."""
@@ -174,3 +213,10 @@ class RankedRangeLoss(nn.Module):
         name = repr(self.loss) if isinstance(self.loss, str) else "a callable"
         ranks = "" if self.tracker is not None else f"m={self.m!r}, k={self.k!r}, "
         return f"{ranks}loss={name}"
+
+
+def _by_row(weight: Tensor, losses: Tensor) -> Tensor:
+    """Return a weight for each row in a shape that goes with several losses of each."""
+    if isinstance(weight, Tensor) and weight.ndim == 1 and len(weight) == len(losses):
+        return weight.reshape(-1, *[1] * (losses.ndim - 1))
+    return weight

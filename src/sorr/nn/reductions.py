@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -88,6 +87,8 @@ def average_ranked_range(
         raise ValueError(
             f"losses has shape {tuple(losses.shape)}; needed at least one loss in each set"
         )
+    if rows.numel() == 0:  # no set at all
+        return rows.sum(dim=-1)
     return weighted_sum(rows, average_weights(rows.detach(), mass, m, k))
 
 
@@ -191,8 +192,8 @@ def top_k_multilabel_loss(scores: Tensor, targets: Tensor, k: int) -> Tensor:
     tensor([1.])
     """
     scores, true = _as_label_sets(scores, targets, k)
-    everybody = torch.ones_like(true)
-    next_best = _score_at_rank(scores, everybody, torch.full_like(true[:, 0], k + 1, dtype=int))
+    next_rank = torch.full_like(true[:, 0], k + 1, dtype=torch.long)
+    next_best = _score_at_rank(scores, torch.ones_like(true), next_rank)
     lowest_true = _score_at_rank(scores, true, true.sum(dim=1))
     return torch.relu(1 + next_best - lowest_true)
 
@@ -244,7 +245,7 @@ def _as_label_sets(scores: Tensor, targets: Tensor, k: int) -> tuple[Tensor, Ten
     n, n_labels = scores.shape
     as_label_count(k, n_labels)
     if targets.shape == (n,) and not targets.is_floating_point() and targets.dtype != torch.bool:
-        return scores, torch.nn.functional.one_hot(targets, n_labels).bool()
+        return scores, torch.nn.functional.one_hot(targets.long(), n_labels).bool()
     if targets.shape != scores.shape:
         raise ValueError(
             f"targets has shape {tuple(targets.shape)} and dtype {targets.dtype}; needed "
@@ -276,26 +277,35 @@ def _score_at_rank(scores: Tensor, among: Tensor, rank: Tensor) -> Tensor:
 # -- Weights: which ranks count, by the rules of `sorr.ranked` ------------------------------------
 
 
-def as_masses(weight: Tensor, losses: Tensor) -> Tensor:
-    """Return one mass for each loss, without negative ones."""
-    if not isinstance(weight, Tensor):
-        raise TypeError(f"weight is of type {type(weight).__name__}; needed a tensor")
-    try:
-        mass = weight.detach().cpu().double().broadcast_to(losses.shape)
-    except RuntimeError:
-        raise ValueError(
-            f"weight has shape {tuple(weight.shape)}; needed one that broadcasts to the losses, "
-            f"{tuple(losses.shape)}"
-        ) from None
-    if not bool((mass.isfinite() & (mass >= 0)).all()):
-        raise ValueError(
-            "weight holds a negative number, NaN or infinity; needed finite weights that are not "
-            "negative"
-        )
-    return mass
+def average_weights(
+    values: Tensor, mass: Tensor | None, m: int | float, k: int | float | None
+) -> Tensor:
+    """Return the weight of each value in the average over the range along the last dimension."""
+    if torch.compiler.is_compiling():
+        units = isinstance(m, Mass), isinstance(k, Mass)
+        low = float(m) if isinstance(m, Mass) else m
+        high = float(k) if isinstance(k, Mass) else k
+        weights: Tensor = torch.ops.sorr.range_weights(values, mass, low, high, *units)
+        return weights
+    return _average_weights(values, mass, m, k)
 
 
-@lru_cache(maxsize=256, typed=True)  # a training loop asks the same again and again
+def _average_weights(
+    values: Tensor, mass: Tensor | None, m: int | float, k: int | float | None
+) -> Tensor:
+    array = (values.float() if values.dtype in _HALF else values).cpu().numpy()
+    refuse_nan(array)
+    if mass is None or bool((mass == 1).all()):
+        low, high = _ends(m, k, array.shape[-1])
+        weights = ranked_range_weights(array, Mass(low), Mass(high))
+        weights /= high - low
+    else:
+        masses = mass.cpu().double().numpy()
+        weights = ranked_range_weights(array.astype(np.float64), m, k, sample_weight=masses)
+        weights /= weights.sum(axis=-1, keepdims=True)
+    return torch.from_numpy(weights.astype(array.dtype, copy=False)).to(values.device)
+
+
 def _ends(m: int | float, k: int | float | None, n: int) -> tuple[float, float]:
     """Return both ends of the range as amounts out of n, fractions unrounded."""
     ranks = RankedRange(m, k)
@@ -305,44 +315,43 @@ def _ends(m: int | float, k: int | float | None, n: int) -> tuple[float, float]:
     return float(ends.m), float(ends.k)
 
 
-def average_weights(
-    values: Tensor, mass: Tensor | None, m: int | float, k: int | float | None
+@torch.library.custom_op(  # the compiler does not look into it
+    "sorr::range_weights",
+    mutates_args=(),
+    schema="(Tensor values, Tensor? mass, Scalar m, Scalar? k, bool m_is_mass, bool k_is_mass)"
+    " -> Tensor",
+)
+def _range_weights(
+    values: Tensor,
+    mass: Tensor | None,
+    m: int | float,
+    k: int | float | None,
+    m_is_mass: bool,
+    k_is_mass: bool,
 ) -> Tensor:
-    """Return the weight of each value in the average over the range along the last dimension."""
-    if mass is not None:
-        return _weights_of_masses(values, mass, m, k)
-    if torch.compiler.is_compiling():
-        weights: Tensor = torch.ops.sorr.range_weights(values, m, k)
-        return weights
-    return _range_weights(values, m, k)
+    low = Mass(m) if m_is_mass else m
+    high = Mass(k) if k_is_mass and k is not None else k
+    return _average_weights(values, mass, low, high)
 
 
-def _range_weights(values: Tensor, m: int | float, k: int | float | None) -> Tensor:
-    """Return the same without masses."""
-    low, high = _ends(m, k, values.shape[-1])
-    array = _as_array(values)
-    weights = ranked_range_weights(array, Mass(low), Mass(high))
-    weights /= high - low
-    return torch.from_numpy(weights).to(values.device)
+@_range_weights.register_fake
+def _range_weights_shape(values: Tensor, *_: Any) -> Tensor:
+    return values.new_empty(
+        values.shape, dtype=torch.float32 if values.dtype in _HALF else values.dtype
+    )
 
 
-@torch.compiler.disable
-def _weights_of_masses(
-    values: Tensor, mass: Tensor, m: int | float, k: int | float | None
-) -> Tensor:
-    array = _as_array(values).astype(np.float64)
-    weights = ranked_range_weights(array, m, k, sample_weight=mass.numpy())
-    weights /= weights.sum(axis=-1, keepdims=True)
-    precise = torch.from_numpy(weights).to(torch.float32 if values.dtype in _HALF else values.dtype)
-    return precise.to(values.device)
-
-
-def _as_array(values: Tensor) -> npt.NDArray[Any]:
-    """Return values in memory, half precisions in single, without NaN."""
-    values = values.detach()
-    array: npt.NDArray[Any] = (values.float() if values.dtype in _HALF else values).cpu().numpy()
-    refuse_nan(array)
-    return array
+def as_masses(weight: Tensor, losses: Tensor) -> Tensor:
+    """Return one mass for each loss."""
+    if not isinstance(weight, Tensor):
+        raise TypeError(f"weight is of type {type(weight).__name__}; needed a tensor")
+    try:
+        return weight.detach().broadcast_to(losses.shape)
+    except RuntimeError:
+        raise ValueError(
+            f"weight has shape {tuple(weight.shape)}; needed one that broadcasts to the losses, "
+            f"{tuple(losses.shape)}"
+        ) from None
 
 
 def refuse_nan(values: npt.NDArray[Any]) -> None:
@@ -357,20 +366,6 @@ def refuse_nan(values: npt.NDArray[Any]) -> None:
         f"{place}; needed numbers: a learning rate that is too high, a division by zero or a "
         "logarithm of zero makes NaN"
     )
-
-
-@torch.library.custom_op(
-    "sorr::range_weights",
-    mutates_args=(),
-    schema="(Tensor values, Scalar m, Scalar? k) -> Tensor",
-)
-def _range_weights_op(values: Tensor, m: int | float, k: int | float | None) -> Tensor:
-    return _range_weights(values, m, k)
-
-
-@_range_weights_op.register_fake
-def _range_weights_shape(values: Tensor, m: Any, k: Any) -> Tensor:  # noqa: ARG001
-    return torch.empty_like(values, dtype=torch.float32 if values.dtype in _HALF else values.dtype)
 
 
 # -- The weighted sum ------------------------------------------------------------------------------
@@ -396,7 +391,8 @@ def weighted_sum(losses: Tensor, weights: Tensor) -> Tensor:
     """
     if not torch.compiler.is_compiling():
         value = (losses * weights).sum(dim=-1)
-        if bool(value.detach().isfinite().all()):
+        known = value.detach()
+        if math.isfinite(known) if known.ndim == 0 else bool(known.isfinite().all()):
             return value.to(losses.dtype)
     kept = torch.where(weights > 0, losses, torch.zeros_like(losses))
     return (kept * weights).sum(dim=-1).to(losses.dtype)

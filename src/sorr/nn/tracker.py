@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from contextlib import suppress
 from dataclasses import astuple, replace
 from typing import Any, Literal
 
@@ -12,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from sorr._checks import as_count
-from sorr.nn.processes import Group, add_up, agree, gather_parts, resolve_group
+from sorr.nn.processes import Group, agree, gather_parts, resolve_group
 from sorr.nn.reductions import average_weights, refuse_nan
 from sorr.ranked import Mass, RankedRange
 from sorr.share import Judgement, judge_labels
@@ -28,7 +30,7 @@ MARGIN = 1.25
 because the network has learned some of them. With 1: 88.3, with 1.5: 89.1."""
 
 
-_ROWS = 65_536  # whose odds are computed at a time, in float64
+_ENTRIES = 1 << 20  # of a table that are looked at at a time, to save memory
 
 
 class RankTracker(nn.Module):
@@ -76,6 +78,9 @@ class RankTracker(nn.Module):
         How many epochs are finished.
     dropped : Tensor of bool of shape (n_rows,)
         The rows without influence in this epoch.
+    losses, logits, labels : Tensor
+        What was recorded at the last visit of each row, the last two with classes. Losses of rows
+        that were not visited are NaN.
     history : list of dict
         For each finished epoch how many rows the next one drops, and quantiles of the losses of
         dropped and of kept rows. `sorr.plots.DroppedLossDisplay` draws it.
@@ -86,11 +91,12 @@ class RankTracker(nn.Module):
 
     Notes
     -----
-    Everything is in buffers, so a checkpoint of the criterion resumes to the same bits. Rows may
-    be visited in any order, several times, or not at all.
+    A checkpoint of the criterion holds everything, so a run resumes to the same bits. Rows may be
+    visited in any order, several times, or not at all. The tables move with the module to another
+    device, and keep their precision.
 
-    Rows of a label are all kept as long as the network predicts no class that has it most often:
-    it has not learned that class yet.
+    Rows of a class are all kept until the network has learned that class: until its label is most
+    frequent among the rows that are predicted to be of that class.
 
     Examples
     --------
@@ -117,14 +123,10 @@ class RankTracker(nn.Module):
 
     losses: Tensor
     labels: Tensor
-    log_probs: Tensor
-    early_log_probs: Tensor
-    kept: Tensor
+    logits: Tensor
+    early_logits: Tensor
+    row_weights: Tensor
     recent: Tensor
-    _kept_share: Tensor
-    _epoch: Tensor
-    _visits: Tensor
-    _changed: Tensor
 
     def __init__(
         self,
@@ -176,34 +178,28 @@ class RankTracker(nn.Module):
         ranks.resolve(self.n_rows)  # refuses what cannot be
         low, high = (float(end or 0.0) for end in astuple(ranks.resolve(float(self.n_rows))))
         self._low, self._high = low / self.n_rows, high / self.n_rows
+        self.epoch = 0
         self.history: list[dict[str, float]] = []
-        self.register_buffer("_epoch", torch.zeros((), dtype=torch.long))
-        self.register_buffer("_visits", torch.zeros((), dtype=torch.long))
-        if self.is_window:
-            self.register_buffer("recent", torch.full((self.n_rows,), torch.nan))
-            return
+        self._visits = 0
+        # No buffers: `DistributedDataParallel` would send them to all processes with every batch.
         n, K = self.n_rows, self.n_classes
-        self.register_buffer("losses", torch.full((n,), torch.nan))
-        self.register_buffer("kept", torch.ones(n, dtype=torch.bool))
-        self.register_buffer("_kept_share", torch.ones(()))
-        self.register_buffer("_changed", torch.zeros(n, dtype=torch.bool))
+        if self.is_window:
+            self.recent = torch.full((n,), torch.nan, dtype=torch.float32)
+            return
+        self.losses = torch.full((n,), torch.nan, dtype=torch.float32)
+        self.row_weights = torch.ones(n, dtype=torch.float32)
         if K is not None:
-            self.register_buffer("labels", torch.full((n,), -1))
-            self.register_buffer("log_probs", torch.zeros(n, K))
-            self.register_buffer("early_log_probs", torch.zeros(n, K))
+            self.labels = torch.full((n,), -1, dtype=torch.long)
+            self.logits = torch.zeros((n, K), dtype=torch.float32)
+            self.early_logits = torch.zeros((n, K), dtype=torch.float32)
 
     # -- What it says
-
-    @property
-    def epoch(self) -> int:
-        """How many epochs are finished."""
-        return int(self._epoch)
 
     @property
     def dropped(self) -> Tensor:
         """The rows without influence in this epoch."""
         self._refuse_window("dropped")
-        return ~self.kept
+        return self.row_weights == 0
 
     def judge(self, classes: npt.ArrayLike | None = None) -> Judgement:
         """Judge the labels by the predictions that were recorded before each row's own update.
@@ -230,15 +226,16 @@ class RankTracker(nn.Module):
         if missing := int((self.labels < 0).sum()):
             raise ValueError(
                 f"{missing:,} of {self.n_rows:,} rows have not been visited yet; needed every row "
-                "at least once: judge after an epoch over all of them (drop_last=False)"
+                "at least once: number the training rows from 0, without those for validation, and "
+                "judge after an epoch over all of them (drop_last=False)"
             )
         labels = names[self.labels.cpu().numpy()]
-        looks = {"the network at the last visit": self.log_probs}
-        if self.epoch > self.warmup:
-            looks["the network in its first epoch with dropped rows"] = self.early_log_probs
+        looks = {"the network at the last visit": self.logits}
+        if self.epoch >= self._early:
+            looks["the network in its first epoch with dropped rows"] = self.early_logits
         found = []
-        for name, log_probs in looks.items():
-            values = log_probs.cpu().double().numpy()
+        for name, logits in looks.items():
+            values = logits.cpu().double().numpy()
             judged = judge_labels(values, labels, classes=names, scores=True)
             found.append(replace(judged, models_=((name, judged.evidence_),)))
         return found[0] if len(found) == 1 else found[0].confirm(found[1])
@@ -272,84 +269,100 @@ class RankTracker(nn.Module):
             Of all processes together, the weights add up to about one.
         """
         group = resolve_group(self.process_group)
-        values = losses.detach().float()
-        refuse_nan(values.cpu().numpy())
+        values = losses.detach()
+        if math.isnan(values.sum()):
+            refuse_nan(values.float().cpu().numpy())
         if self.is_window:
-            return self._weigh_in_window(values, group)
-        index = self._as_index(index, len(values)).to(self.losses.device)
-        n_batch = len(values)
-        self.losses[index] = values.to(self.losses.device)
-        self._changed[index] = True
-        self._visits += n_batch
+            return self._weigh_in_window(values.to(self.recent), group).to(losses.device)
+        index = self._as_index(index, len(values))
+        weights = self._weights_of(index)
+        batch = [index, values.to(self.losses)]
         if self.n_classes is not None:
-            log_probs, labels = self._as_predictions(logits, targets, n_batch)
-            self.log_probs[index] = log_probs
-            self.labels[index] = labels
-        if int(self._visits) > 3 * self.n_rows:
+            batch += self._as_predictions(logits, targets, len(values))
+        if group is not None:
+            batch = _gather_batch(batch, group)
+        n_batch = len(batch[0])
+        for table, part in zip(self._tables, batch[1:], strict=True):
+            table[batch[0]] = part
+        self._visits += n_batch
+        if self._visits > 3 * self.n_rows:
             warnings.warn(
                 f"more than three times the {self.n_rows:,} rows were visited since the last "
                 "RankTracker.step(); needed a call of step() after each epoch, which chooses the "
                 "rows to drop",
                 RuntimeWarning,
-                stacklevel=4,
+                stacklevel=6,  # the caller of the criterion
             )
-        if group is not None:
-            n_batch = int(add_up(torch.tensor([n_batch], device=losses.device), group))
-        weights = self.kept[index] / (self._kept_share * max(n_batch, 1))
-        return weights.to(losses.device)
+        return weights.div_(n_batch).to(losses.device)
+
+    @property
+    def _tables(self) -> list[Tensor]:
+        """Return what is recorded of each row."""
+        return [self.losses] if self.n_classes is None else [self.losses, self.logits, self.labels]
 
     def step(self) -> None:
         """Finish an epoch: choose the rows that the next one drops. All processes have to call."""
         self._refuse_window("step()")
-        group = resolve_group(self.process_group)
-        if group is not None:
-            self._merge(group)
-        self._epoch += 1
-        self._visits.zero_()
-        self._changed.zero_()
-        epoch = self.epoch
-        if epoch == self.warmup + 1 and self.n_classes is not None:
-            self.early_log_probs.copy_(self.log_probs)
-        if epoch >= self.warmup:
-            part = min(1.0, (epoch - self.warmup + 1) / self.ramp)
-            self.kept.copy_(self._choose(part))
-            if group is not None:
-                agree(self.kept, group)
-            self._kept_share.copy_(self.kept.float().mean())
+        self.epoch += 1
+        self._visits = 0
+        if self.epoch == self._early and self.n_classes is not None:
+            self.early_logits.copy_(self.logits)
+        if part := self._part:
+            self.row_weights.copy_(self._choose(part))
+            if (group := resolve_group(self.process_group)) is not None:
+                agree(self.row_weights, group)
         self.history.append(self._describe())
+
+    @property
+    def _early(self) -> int:
+        """Return the first epoch with dropped rows: before it, something has to be recorded."""
+        return max(self.warmup, 1) + 1
+
+    @property
+    def _part(self) -> float:
+        """Return the part of the rows to drop that are dropped already."""
+        return min(1.0, max(0.0, (self.epoch - self.warmup + 1) / self.ramp))
 
     # -- Which rows
 
     def _choose(self, part: float) -> Tensor:
-        """Return the rows to keep, if only a part of the others are dropped yet."""
-        kept = torch.ones(self.n_rows, dtype=torch.bool)
+        """Return the weight of each row, if only a part of those to drop are dropped yet."""
+        kept = torch.ones(self.n_rows, device="cpu")
         losses = self.losses.cpu()
         rows = (~losses.isnan()).nonzero()[:, 0]
-        most, values = self._low * len(rows), losses[rows]
+        n = len(rows)
+        if n == 0:
+            return kept
+        losses = losses[rows]
         if self.n_classes is None:
-            odds, may_go = values, torch.ones_like(values, dtype=torch.bool)
+            suspects, odds, n_wrong = rows, losses, self._low * n
         else:
-            log_probs, labels = self.log_probs.cpu()[rows], self.labels.cpu()[rows]
-            predicted = log_probs.argmax(dim=1)
-            transition = estimate_transition(log_probs, labels)
+            visited = slice(None) if n == self.n_rows else rows
+            logits, labels = self.logits.cpu()[visited], self.labels.cpu()[visited]
+            predicted, confidence = _predict(logits)
+            transition = estimate_transition(predicted, confidence, labels, self.n_classes)
             sizes = torch.bincount(predicted, minlength=self.n_classes).double()
-            if self.m == "auto":
-                most = MARGIN * float(sizes @ (1 - transition.diagonal()))
-            odds = wrong_odds(log_probs, labels, transition)
-            may_go = (predicted != labels) & _is_learned(sizes[:, None] * transition)[labels]
-        order = odds[may_go].argsort(descending=True, stable=True)
-        kept[rows[may_go][order[: round(part * most)]]] = False
-        n_easy = round(part * (1 - self._high) * len(rows))
-        kept[rows[values.argsort(stable=True)[:n_easy]]] = False
-        return kept.to(self.kept.device)
+            share = float(sizes @ (1 - transition.diagonal())) / n
+            n_wrong = n * (MARGIN * share if self.m == "auto" else self._low)
+            is_learned = _is_learned(sizes[:, None] * transition)
+            places = ((predicted != labels) & is_learned[labels]).nonzero()[:, 0]
+            suspects, odds = rows[places], wrong_odds(logits[places], labels[places], transition)
+        order = odds.argsort(descending=True, stable=True)
+        dropped = suspects[order[: min(round(part * n_wrong), n - 1)]]
+        kept[dropped] = 0
+        n_easy = min(round(part * (1 - self._high) * n), n - len(dropped) - 1)
+        if n_easy:
+            easiest = torch.where(kept[rows] > 0, losses, torch.inf).argsort(stable=True)
+            kept[rows[easiest[:n_easy]]] = 0
+        return kept / kept[rows].mean()
 
     def _describe(self) -> dict[str, float]:
         """Return a line of the history."""
-        row: dict[str, float] = {"epoch": self.epoch, "n_dropped": int((~self.kept).sum())}
-        seen = ~self.losses.isnan()
-        for name, part in (("dropped", ~self.kept & seen), ("kept", self.kept & seen)):
-            values = self.losses[part].double().cpu().numpy()
-            values = values[np.isfinite(values)]
+        losses, dropped = self.losses.cpu().numpy(), self.dropped.cpu().numpy()
+        row: dict[str, float] = {"epoch": self.epoch, "n_dropped": int(dropped.sum())}
+        known = np.isfinite(losses)
+        for name, part in (("dropped", dropped & known), ("kept", ~dropped & known)):
+            values = losses[part]
             if len(values):
                 low, middle, high = np.quantile(values, [0.1, 0.5, 0.9]).tolist()
                 row |= {f"{name}_10": low, f"{name}_50": middle, f"{name}_90": high}
@@ -360,19 +373,18 @@ class RankTracker(nn.Module):
     def _weigh_in_window(self, values: Tensor, group: Group | None) -> Tensor:
         """Return the weights of a batch that is ranked together with the last losses."""
         batch, own = (values, slice(None)) if group is None else gather_parts(values, group)
-        batch = batch.to(self.recent.device)
-        past = self.recent[: min(int(self._visits), self.n_rows)]
+        if len(batch) == 0:
+            return values
+        past = self.recent[: min(self._visits, self.n_rows)]
         whole = torch.cat([past, batch])
-        epoch = self.epoch
-        part = min(1.0, (epoch - self.warmup + 1) / self.ramp) if epoch >= self.warmup else 0.0
-        n = float(len(whole))
+        part, n = self._part, float(len(whole))
         low, high = part * self._low * n, (1 - part * (1 - self._high)) * n
-        weights = average_weights(whole, None, Mass(low), Mass(high))[len(past) :]
-        places = (int(self._visits) + torch.arange(len(batch))) % self.n_rows
+        weights = average_weights(whole, None, Mass(low), Mass(high))[len(past) :][own]
+        places = (self._visits + torch.arange(len(batch), device=batch.device)) % self.n_rows
         self.recent[places[-self.n_rows :]] = batch[-self.n_rows :]
         self._visits += len(batch)
-        self._epoch.copy_(self._visits // self.n_rows)
-        return (weights[own] * (n / max(len(batch), 1))).to(values.device)
+        self.epoch = self._visits // self.n_rows
+        return weights * (n / len(batch))
 
     def _as_index(self, index: Tensor | None, n: int) -> Tensor:
         """Return the numbers of the rows of a batch."""
@@ -380,35 +392,43 @@ class RankTracker(nn.Module):
             raise ValueError(
                 "index=None; needed the numbers of the rows in the training set, so that their "
                 "losses can be remembered: let the data set return (number, x, y), and pass "
-                "index=number. For a stream, use RankTracker(window=...)"
+                "index=number. For validation, call criterion.eval() first. For a stream, use "
+                "RankTracker(window=...)"
             )
-        index = torch.as_tensor(index)
+        index = torch.as_tensor(index, device=self.losses.device)
         if index.shape != (n,) or index.is_floating_point() or index.dtype == torch.bool:
             raise ValueError(
                 f"index has shape {tuple(index.shape)} and dtype {index.dtype}; needed an int for "
                 f"each of the {n} losses"
             )
-        if n:
-            low, high = (int(end) for end in index.aminmax())
-            if low < 0 or high >= self.n_rows:
-                raise ValueError(
-                    f"index goes from {low} to {high}; needed row numbers from 0 to "
-                    f"{self.n_rows - 1}, because n_rows={self.n_rows}"
-                )
-        return index
+        return index.long()
+
+    def _weights_of(self, index: Tensor) -> Tensor:
+        """Return the weights of rows, whose numbers have to be those of training rows."""
+        with suppress(IndexError):  # the lookup on a processor checks them in less time
+            if index.is_cpu or self._are_rows(index):
+                return self.row_weights.index_select(0, index)
+        low, high = (int(end) for end in index.aminmax())
+        raise ValueError(
+            f"index goes from {low} to {high}; needed row numbers from 0 to {self.n_rows - 1}, "
+            f"because n_rows={self.n_rows}"
+        )
+
+    def _are_rows(self, index: Tensor) -> bool:
+        return bool(((index >= 0) & (index < self.n_rows)).all())
 
     def _as_predictions(
         self, logits: Tensor | None, targets: Tensor | None, n: int
-    ) -> tuple[Tensor, Tensor]:
-        """Return log probabilities and labels of a batch."""
-        K = self._classes("logits and targets")
+    ) -> list[Tensor]:
+        """Return logits and labels of a batch."""
+        K = self.n_classes
+        assert K is not None
         if logits is None or targets is None:
             raise ValueError(
                 f"the tracker has n_classes={K} and was given losses only; needed "
                 "criterion(input, target, index=...), because it ranks rows by their predictions"
             )
-        logits = logits.detach().to(self.log_probs.device)
-        targets = targets.detach().to(self.labels.device)
+        logits, targets = logits.detach().to(self.logits), targets.detach().to(self.labels.device)
         if K == 2 and logits.numel() == n:  # one logit, as binary cross-entropy takes it
             one = logits.reshape(n, 1)
             logits, targets = torch.cat([torch.zeros_like(one), one], dim=1), targets.reshape(n)
@@ -417,9 +437,14 @@ class RankTracker(nn.Module):
             raise ValueError(
                 f"input has shape {tuple(logits.shape)}, target {tuple(targets.shape)} and dtype "
                 f"{targets.dtype}; needed ({n}, {K}), because n_classes={K}, and an int for each "
-                "row"
+                "row. For other targets, use RankTracker(n_rows, m=0.1), which ranks losses"
             )
-        return logits.float().log_softmax(dim=1), targets
+        if n and not 0 <= (ends := [int(end) for end in targets.aminmax()])[0] <= ends[1] < K:
+            raise ValueError(
+                f"target goes from {ends[0]} to {ends[1]}; needed labels from 0 to {K - 1}, "
+                f"because n_classes={K}: leave out rows without a label"
+            )
+        return [logits, targets.long()]
 
     def _classes(self, caller: str) -> int:
         if self.n_classes is None:
@@ -437,26 +462,35 @@ class RankTracker(nn.Module):
 
     # -- Processes and checkpoints
 
-    def _merge(self, group: Group) -> None:
-        """Take over the rows that any process has visited since the last step."""
-        index = self._changed.nonzero()[:, 0]
-        tables = (
-            [self.losses] if self.n_classes is None else [self.losses, self.labels, self.log_probs]
-        )
-        every, _ = gather_parts(index, group)
-        # If two processes visited a row, the later one counts, and it does so everywhere.
-        _, first = np.unique(every.flip(0).cpu().numpy(), return_index=True)
-        last = len(every) - 1 - torch.from_numpy(first).to(every.device)
-        for table in tables:
-            rows, _ = gather_parts(table[index], group)
-            table[every[last]] = rows[last]
+    def _apply(self, fn: Any, *args: Any, **options: Any) -> RankTracker:
+        """Move the tables to another device. Their precision does not change."""
+        super()._apply(fn, *args, **options)
+        for name, table in self._state().items():
+            setattr(self, name, table.to(fn(table.new_empty(0)).device))
+        return self
+
+    def _state(self) -> dict[str, Tensor]:
+        """Return all tables by name."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, Tensor)}
 
     def get_extra_state(self) -> dict[str, Any]:
-        """Return what a checkpoint holds besides the buffers."""
-        return {"history": [dict(row) for row in self.history]}
+        """Return what a checkpoint holds."""
+        history = [dict(row) for row in self.history]
+        state = {"epoch": self.epoch, "visits": self._visits, "history": history}
+        return {**state, "tables": self._state()}
 
     def set_extra_state(self, state: Any) -> None:
-        """Take over what a checkpoint holds besides the buffers."""
+        """Take over what a checkpoint holds."""
+        for name, table in self._state().items():
+            saved = state["tables"].get(name)
+            if saved is None or saved.shape != table.shape:
+                shape = None if saved is None else tuple(saved.shape)
+                raise ValueError(
+                    f"the checkpoint is of another RankTracker: {name} has shape {shape} in it; "
+                    f"needed {tuple(table.shape)}, as in {self}"
+                )
+            table.copy_(saved)
+        self.epoch, self._visits = state["epoch"], state["visits"]
         self.history = [dict(row) for row in state["history"]]
 
     def extra_repr(self) -> str:
@@ -466,44 +500,69 @@ class RankTracker(nn.Module):
         return f"{size}{classes}, m={self.m!r}, k={self.k!r}"
 
 
+def _gather_batch(batch: list[Tensor], group: Group) -> list[Tensor]:
+    """Return the batches of all processes together: float64 holds whatever is recorded."""
+    columns = [part.double().reshape(len(part), *part.shape[1:] or (1,)) for part in batch]
+    whole, _ = gather_parts(torch.cat(columns, dim=1), group)
+    parts = whole.split([column.shape[1] for column in columns], dim=1)
+    return [
+        part.reshape(len(whole), *given.shape[1:]).to(given.dtype)
+        for part, given in zip(parts, batch, strict=True)
+    ]
+
+
 # -- How labels go wrong ---------------------------------------------------------------------------
 
 
-def estimate_transition(log_probs: Tensor, labels: Tensor) -> Tensor:
+def estimate_transition(
+    predicted: Tensor, confidence: Tensor, labels: Tensor, n_classes: int
+) -> Tensor:
     """Return the share of each label (columns) among the rows of each class (rows).
 
     It is that among the rows which the network predicts most confidently to be of the class.
 
     Parameters
     ----------
-    log_probs : Tensor of shape (n_rows, n_classes)
-        Predictions.
+    predicted : Tensor of int of shape (n_rows,)
+        The most probable class of each row.
+    confidence : Tensor of shape (n_rows,)
+        Its probability, or what grows with it.
     labels : Tensor of int of shape (n_rows,)
         Labels as given.
+    n_classes : int
+        Number of classes.
 
     Returns
     -------
     Tensor of float64 of shape (n_classes, n_classes)
         Each row adds up to one; one label, spread over all classes, is added to each.
     """
-    K = log_probs.shape[1]
-    confidence, predicted = log_probs.max(dim=1)
-    by_confidence = confidence.argsort(descending=True, stable=True)
-    order = by_confidence[predicted[by_confidence].argsort(stable=True)]
-    sizes = torch.bincount(predicted, minlength=K)
-    place = torch.arange(len(order)) - (sizes.cumsum(0) - sizes)[predicted[order]]
-    most = (CONFIDENT * sizes).ceil().long()[predicted[order]]
-    chosen = order[place < most]
-    counts = torch.bincount(predicted[chosen] * K + labels[chosen], minlength=K * K)
-    shares = counts.reshape(K, K).double() + 1 / K
+    classes = predicted.numpy().astype(np.min_scalar_type(n_classes))  # small ints sort faster
+    values = confidence.numpy()
+    ends = np.bincount(classes, minlength=n_classes).cumsum()
+    by_class = np.split(values[classes.argsort(kind="stable")], ends[:-1])
+    lowest = np.array([_lowest_of_most(part) for part in by_class], dtype=values.dtype)
+    chosen = torch.from_numpy(values >= lowest[classes])
+    pairs = predicted[chosen] * n_classes + labels[chosen]
+    counts = torch.bincount(pairs, minlength=n_classes**2).reshape(n_classes, n_classes)
+    shares = counts.double() + 1 / n_classes
     return shares / shares.sum(dim=1, keepdim=True)
 
 
-def wrong_odds(log_probs: Tensor, labels: Tensor, transition: Tensor) -> Tensor:
+def _lowest_of_most(values: npt.NDArray[Any]) -> float:
+    """Return the lowest confidence that is among the most confident ones."""
+    if not len(values):
+        return math.inf
+    rank = len(values) - math.ceil(CONFIDENT * len(values))
+    return float(np.partition(values, rank)[rank])
+
+
+def wrong_odds(logits: Tensor, labels: Tensor, transition: Tensor) -> Tensor:
     """Return the log odds that each label is wrong, by predictions and the rates of mistakes."""
     log_rates = transition.log().T  # from the label to the class
     parts = []
-    for values, given in zip(log_probs.split(_ROWS), labels.split(_ROWS), strict=True):
+    size = max(1, _ENTRIES // logits.shape[1])
+    for values, given in zip(logits.split(size), labels.split(size), strict=True):
         joint = values.double() + log_rates[given]
         right = joint.gather(1, given[:, None])
         others = joint.scatter(1, given[:, None], -torch.inf)
@@ -511,6 +570,16 @@ def wrong_odds(log_probs: Tensor, labels: Tensor, transition: Tensor) -> Tensor:
     return torch.cat(parts)
 
 
+def _predict(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the most probable class of each row, and the logarithm of its probability."""
+    parts = []
+    for values in logits.split(max(1, _ENTRIES // logits.shape[1])):
+        highest, predicted = values.max(dim=1)
+        parts.append((predicted, highest - values.logsumexp(dim=1)))
+    predicted, confidence = (torch.cat(part) for part in zip(*parts, strict=True))
+    return predicted, confidence
+
+
 def _is_learned(joint: Tensor) -> Tensor:
-    """Return for each label whether the class that has it most often is its own."""
-    return joint.argmax(dim=0) == torch.arange(len(joint))
+    """Return for each label whether it is most frequent in its own class, of all classes."""
+    return joint.argmax(dim=0) == torch.arange(len(joint), device=joint.device)

@@ -235,6 +235,15 @@ class Ends(NamedTuple):
     m_unit: float = 0.0
     k_unit: float = 0.0
 
+    def rounded(self) -> Self:
+        """Return ends that are whole numbers where they differ from one by a rounding error."""
+        ends = (self.m, self.k)
+        whole = [
+            round(end) if abs(end - round(end)) <= slack else end
+            for end, slack in zip(ends, self.slacks(), strict=True)
+        ]
+        return self._replace(m=whole[0], k=whole[1])
+
     def slacks(self, additions: int = 0) -> tuple[float, float]:
         """Return the rounding error of a sum at either end, for a number of single additions."""
         return self.m_unit * (_PAIRWISE + additions), self.k_unit * (_PAIRWISE + additions)

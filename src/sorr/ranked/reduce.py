@@ -247,7 +247,7 @@ def ranked_range_weights(
     >>> ranked_range_weights([4.0, 1.0, 2.0, 2.0], m=1, k=2)
     array([0. , 0. , 0.5, 0.5])
     """
-    return map_rows(_weights, values, m, k, sample_weight)
+    return map_rows(_weights, values, m, k, sample_weight, takes_parts=True)
 
 
 # -- Kernels: one row, or several short ones under the same weight --------------------------------
@@ -522,12 +522,13 @@ def map_rows(
     sample_weight: npt.ArrayLike | None,
     *,
     finds_nan: bool = False,
+    takes_parts: bool = False,
 ) -> FloatArray:
     """Check the arguments, express the ranks in rows or in mass, and apply `kernel` to every row.
 
     The kernel gets all short rows at once if they share one weight. Long rows, and rows with
     different weights, go one by one. With `finds_nan`, the kernel itself looks for NaN in a
-    single long row.
+    single long row. With `takes_parts`, it takes ends between two ranks also without weights.
     """
     array = as_values(values)
     ranks = RankedRange(m, k)
@@ -536,24 +537,33 @@ def map_rows(
         refuse_nan(array)
     shared = weight is None or weight.ndim == 1
     if array.ndim == 1 or (shared and not is_long(array, weight)):
-        return _apply(kernel, array, ranks, weight)
+        return _apply(kernel, array, ranks, weight, takes_parts)
     rows = array.reshape(-1, array.shape[-1])
     weights = [weight] * len(rows) if weight is None or shared else weight.reshape(rows.shape)
-    results = [_apply(kernel, row, ranks, mass) for row, mass in zip(rows, weights, strict=True)]
+    results = [
+        _apply(kernel, row, ranks, mass, takes_parts)
+        for row, mass in zip(rows, weights, strict=True)
+    ]
     return np.reshape(results, (*array.shape[:-1], *results[0].shape))
 
 
 def _apply(
-    kernel: Kernel, values: FloatArray, ranks: RankedRange, weight: Weight | None
+    kernel: Kernel,
+    values: FloatArray,
+    ranks: RankedRange,
+    weight: Weight | None,
+    takes_parts: bool,
 ) -> FloatArray:
-    ranks = ranks.resolve(values.shape[-1] if weight is None else _total(weight))
+    n = values.shape[-1]
+    ranks = ranks.resolve(n if weight is None else _total(weight))
     m, k = ranks.m, ranks.k
     assert k is not None
-    if weight is None and (m % 1 or k % 1):
-        weight = np.ones(values.shape[-1])  # values count in part: ranks are masses
-    if weight is None:
+    if weight is None and not (m % 1 or k % 1):
         return kernel(values, Ends(int(m), int(k)), None)
-    return kernel(values, Ends.of_mass(m, k, values.shape[-1]), weight)
+    ends = Ends.of_mass(m, k, n)  # values may count in part: ranks are masses
+    if weight is None and takes_parts:
+        return kernel(values, ends.rounded(), None)
+    return kernel(values, ends, np.ones(n) if weight is None else weight)
 
 
 def as_scalar(result: FloatArray) -> float | FloatArray:

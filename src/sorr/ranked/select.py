@@ -85,13 +85,13 @@ def find_extremes(
         nothing = np.full(values.shape[:-1], np.nan)
         return nothing, nothing
     if weight is None:
-        m, k = int(ends.m), int(ends.k)
+        m, k = int(ends.m), math.ceil(ends.k)  # of the first and the last value that counts in part
         largest, smallest = None, None
         negative = -values
-        if k < values.shape[-1]:
+        if ends.k < values.shape[-1]:
             negative.partition(k - 1, axis=-1)
             smallest = -negative[..., k - 1]
-        if m > 0:
+        if ends.m > 0:
             negative[..., :k].partition(m, axis=-1)
             largest = -negative[..., m]
         return largest, smallest
