@@ -106,7 +106,11 @@ def suspects(title: str, rows: Sequence[Row]) -> Iterator[str]:
 
 def ranked_by(rows: Sequence[Row]) -> dict[str, dict[tuple[str, str], list[float]]]:
     """Return the average precision of each ranking in each cell."""
-    found = {JUDGES[name]: values for name, values in grouped(rows, "precision").items()}
+    found = {
+        JUDGES[name]: values
+        for name, values in grouped(rows, "precision").items()
+        if name in JUDGES
+    }
     for column, name in RANKINGS.items():
         for values in grouped(rows, column).values():
             found[name] = values

@@ -78,6 +78,45 @@ def test_several_outputs_of_a_row_are_averaged_for_a_tracker():
     torch.testing.assert_close(tracker.losses, ((predictions - targets) ** 2).mean(1))
 
 
+def test_a_weight_for_each_row_goes_with_several_losses_of_it():
+    losses = torch.tensor([[1.0, 1, 1], [2, 2, 2], [3, 3, 3]])
+    assert RankedRangeLoss()(losses, weight=torch.tensor([1.0, 0, 0])) == 1
+    inputs, targets = torch.randn(3, 3, 4, 4), torch.randint(0, 3, (3, 4, 4))
+    mass = torch.rand(3, 4, 4)
+    losses = functional.cross_entropy(inputs, targets, reduction="none")
+    found = RankedRangeLoss(0.2)(inputs, targets, weight=mass)
+    assert found == average_ranked_range(losses, 0.2, weight=mass)
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+@pytest.mark.parametrize("shape", [(12,), (4, 3)])
+def test_targets_to_ignore_do_not_count(shape, is_compiled):
+    torch.compiler.reset()
+    targets = torch.arange(12).reshape(shape) % 3
+    targets[..., 1:] = -100
+    inputs = torch.randn(shape[0], 3, *shape[1:])
+    losses = functional.cross_entropy(inputs, targets, reduction="none")[targets >= 0]
+    for m in (0, 0.3):
+        criterion = RankedRangeLoss(m)
+        if is_compiled:
+            criterion = torch.compile(criterion, backend="aot_eager", fullgraph=True)
+        torch.testing.assert_close(criterion(inputs, targets), average_ranked_range(losses, m))
+    with pytest.raises(ValueError, match="zero"):
+        criterion(inputs, torch.full_like(targets, -100))
+
+
+def test_a_tracker_ranks_rows_by_the_losses_that_count():
+    targets = torch.tensor([[0, 1, -100], [2, -100, -100]])
+    inputs = torch.randn(2, 3, 3)
+    losses = functional.cross_entropy(inputs, targets, reduction="none")
+    criterion = RankedRangeLoss(tracker=RankTracker(2, m=1))
+    criterion(inputs, targets, index=torch.arange(2))
+    expected = [losses[0, :2].mean().item(), losses[1, 0].item()]
+    assert_allclose(criterion.tracker.losses, expected, rtol=1e-6)
+    expected = functional.cross_entropy(inputs, targets).item()
+    assert_allclose(criterion.eval()(inputs, targets).item(), expected, rtol=1e-6)
+
+
 def test_evaluation_records_nothing_and_drops_nothing():
     logits, labels = batch()
     tracker = RankTracker(12, 3, warmup=0)
@@ -170,6 +209,11 @@ def test_the_default_compiler_returns_what_others_do():
         ({"loss": "cross_entrpy"}, ValueError, "did you mean 'cross_entropy'"),
         ({"loss": 3}, TypeError, "loss is of type int"),
         ({"m": 1, "tracker": RankTracker(9, m=1)}, ValueError, "needed them in one place"),
+        ({"process_group": False, "tracker": RankTracker(9, m=1)}, ValueError, "in one place"),
+        ({"tracker": RankTracker}, TypeError, "needed a RankTracker"),
+        ({"m": "auto"}, TypeError, "m='auto' is of type str"),
+        ({"m": 1.0}, ValueError, "1.0"),
+        ({"m": 0.9, "k": 0.2}, ValueError, "needed m < k"),
     ],
 )
 def test_arguments_that_cannot_be_are_refused(options, error, message):

@@ -13,7 +13,10 @@ from sorr.nn import RankedRangeLoss, RankTracker  # noqa: E402
 from tests.nn.launch import TIMEOUT, launch  # noqa: E402
 from tests.nn.training import Run, blobs  # noqa: E402
 
-pytestmark = pytest.mark.skipif(not dist.is_available(), reason="PyTorch has no processes here")
+pytestmark = [
+    pytest.mark.skipif(not dist.is_available(), reason="PyTorch has no processes here"),
+    pytest.mark.filterwarnings("ignore:You are using `torch.load`"),  # pickle, PyTorch 2.4
+]
 
 PARTS = {2: [(5, 7), (12, 0), (1, 11)], 3: [(4, 3, 5), (0, 12, 0), (6, 0, 6)]}
 RANKS = [(0.15, 0.8), (2, None), (0, 0.33), (1, 5)]
@@ -117,6 +120,43 @@ def test_the_tracker_drops_the_same_rows_everywhere(world, tmp_path):
         assert dropped.any()
         assert (dropped != alone.tracker.dropped).float().mean() < 0.01  # but for rounding
         torch.testing.assert_close(weight, alone.model.weight, rtol=1e-3, atol=1e-4)
+
+
+class Whole(torch.nn.Module):
+    """A network with its criterion, as Lightning wraps them."""
+
+    def __init__(self, run):
+        super().__init__()
+        self.network, self.criterion = run.model, run.criterion
+
+    def forward(self, x, y, index):
+        return self.criterion(self.network(x), y, index=index)
+
+
+def train_within(rank, world):  # noqa: ARG001
+    """Visit half of the rows in one epoch, and the others after a checkpoint of the first process.
+
+    Return how many rows each process knows, and which ones it drops.
+    """
+    run = Run(*blobs(60, wrong=0.4)[:2], warmup=0, ramp=1)
+    wrapped = DistributedDataParallel(Whole(run))
+    for number, index in enumerate(torch.arange(60).split(15)):
+        own = index.split([10, 5])[rank]
+        run.optimizer.zero_grad()
+        wrapped(run.x[own], run.y[own], own).backward()
+        run.optimizer.step()
+        if number == 1:
+            state = [run.criterion.state_dict()]
+            dist.broadcast_object_list(state)
+            run.criterion.load_state_dict(state[0])
+    run.tracker.step()
+    return int(run.tracker.losses.isfinite().sum()), run.tracker.dropped
+
+
+def test_ddp_around_the_criterion_and_checkpoints_of_one_process_lose_no_rows(tmp_path):
+    found = launch(train_within, 2, tmp_path)
+    assert [known for known, _ in found] == [60, 60]
+    assert found[0][1].equal(found[1][1])
 
 
 def train_until_one_dies(rank, world, folder, last):

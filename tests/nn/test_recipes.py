@@ -1,6 +1,9 @@
 """What the page on networks shows for libraries that train: the same set, found by each."""
 
+from functools import partial
+
 import pytest
+from numpy.testing import assert_allclose
 
 torch = pytest.importorskip("torch", reason="sorr.nn needs PyTorch")
 
@@ -49,6 +52,10 @@ def test_skorch():
         def forward(self, x, index):  # noqa: ARG002, the index is for the criterion
             return self.linear(x)
 
+    class Criterion(RankedRangeLoss):
+        def __init__(self, n_rows, n_classes):
+            super().__init__(tracker=RankTracker(n_rows, n_classes))
+
     class Tracked(skorch.NeuralNetClassifier):
         def get_loss(self, y_pred, y_true, X, training=False):
             index = X["index"] if training else None
@@ -62,8 +69,10 @@ def test_skorch():
     torch.manual_seed(0)
     net = Tracked(
         Model,
-        criterion=RankedRangeLoss,
-        criterion__tracker=RankTracker(len(x), n_classes=3),
+        criterion=Criterion,
+        criterion__n_rows=len(x),
+        criterion__n_classes=3,
+        predict_nonlinearity=partial(torch.softmax, dim=1),
         optimizer=torch.optim.Adam,
         lr=0.05,
         batch_size=50,
@@ -73,8 +82,12 @@ def test_skorch():
         callbacks=[Step()],
         verbose=0,
     )
-    net.fit({"x": x, "index": torch.arange(len(x))}, y)
-    assert_finds(net.criterion_.tracker, wrong)
+    rows = {"x": x, "index": torch.arange(len(x))}
+    first = net.fit(rows, y).criterion_.tracker
+    assert_finds(first, wrong)
+    assert net.fit(rows, y).criterion_.tracker is not first  # a new fit begins anew
+    assert net.criterion_.tracker.epoch == EPOCHS
+    assert_allclose(net.predict_proba(rows).sum(axis=1), 1, rtol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore")  # of skorch about versions of scikit-learn
@@ -157,19 +170,24 @@ class Rows(Dataset):
 class Trainer:
     """The part of a trainer of Hugging Face that calls `compute_loss` and the callbacks."""
 
-    def __init__(self, model, rows, callback):
+    def __init__(self, model, rows, others, callback):
         self.model, self.callback = model, callback
         self.loader = DataLoader(rows, batch_size=50, shuffle=True)
+        self.others = DataLoader(others, batch_size=50)
         self.optimizer = torch.optim.Adam(model.parameters(), 0.05)
 
     def train(self, epochs):
         for _ in range(epochs):
+            self.model.train()
             for inputs in self.loader:
                 loss = self.compute_loss(self.model, inputs)
                 self.optimizer.zero_grad()
                 loss.backward()
                 self.optimizer.step()
             self.callback()
+            self.model.eval()
+            for inputs in self.others:
+                self.compute_loss(self.model, inputs, return_outputs=True)
 
 
 class Encoder(torch.nn.Module):
@@ -190,8 +208,11 @@ def test_compute_loss_as_of_hugging_face():
         def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):  # noqa: ARG002
             labels, index = inputs.pop("labels"), inputs.pop("index")
             outputs = model(**inputs)
+            criterion.train(model.training)
             loss = criterion(outputs["logits"], labels, index=index)
             return (loss, outputs) if return_outputs else loss
 
-    TrackedTrainer(Encoder(), Rows(x, y), criterion.tracker.step).train(EPOCHS)
+    others = Rows(*blobs(300, seed=1)[:2])
+    TrackedTrainer(Encoder(), Rows(x, y), others, criterion.tracker.step).train(EPOCHS)
     assert_finds(criterion.tracker, wrong)
+    assert criterion.tracker.labels.equal(y)  # those of the evaluation are not recorded

@@ -91,6 +91,16 @@ def test_the_named_functions_are_ranges():
     assert average_top_k(losses, 1) == losses.max()
 
 
+def test_weights_of_one_are_no_weights():
+    losses = torch.rand(20)
+    assert average_ranked_range(losses, 0.3, weight=torch.ones(1)) == trimmed_mean(losses, 0.3)
+    assert average_ranked_range(losses, 3, weight=torch.ones(20).bool()) == trimmed_mean(losses, 3)
+
+
+def test_without_sets_there_are_no_results():
+    assert average_ranked_range(torch.empty(0, 4), 0.25, dim=1).shape == (0,)
+
+
 @pytest.mark.parametrize("shape", [(4, 6), (2, 3, 4)])
 def test_losses_of_any_shape_are_ranked_together(shape):
     losses = torch.rand(shape, dtype=torch.float64)
@@ -191,6 +201,23 @@ def test_compiled_functions_return_what_others_do(m, k):
         compiled(torch.full((6,), math.nan))
 
 
+def test_what_the_compiler_is_told_of_the_weights_is_true():
+    check = torch.library.opcheck
+    values, mass = torch.rand(3, 7), torch.rand(3, 7)
+    units = (False, False)
+    for losses in (values, values.T, values.half(), values.double()):
+        check(torch.ops.sorr.range_weights.default, (losses, None, 0.2, None, *units))
+    check(torch.ops.sorr.range_weights.default, (values, mass, 1, 1.5, False, True))
+
+
+@pytest.mark.parametrize(("m", "k"), [(Mass(0.5), None), (Mass(2.5), Mass(4)), (1, Mass(4.5))])
+def test_the_compiler_keeps_the_units_of_ranks(m, k):
+    torch.compiler.reset()
+    compiled = torch.compile(average_ranked_range, backend="aot_eager")
+    values = torch.arange(1.0, 11)
+    assert compiled(values, m, k) == average_ranked_range(values, m, k)
+
+
 def test_weights_and_the_compiler_go_together():
     torch.compiler.reset()
     values, weight = torch.rand(8), torch.rand(8)
@@ -211,6 +238,7 @@ def test_weights_and_the_compiler_go_together():
         ((torch.ones(3), 3), ValueError, "3"),
         ((torch.ones(3), 1.0), ValueError, "1.0"),
         ((torch.ones(3), 0, 4), ValueError, "4"),
+        ((torch.ones(3), [1]), TypeError, "of type list"),
     ],
 )
 def test_what_cannot_be_reduced_is_refused(arguments, error, message):
@@ -224,7 +252,11 @@ def test_what_cannot_be_reduced_is_refused(arguments, error, message):
         ([1.0, 2.0], TypeError, "weight is of type list"),
         (torch.ones(3), ValueError, r"weight has shape \(3,\); needed one that broadcasts"),
         (torch.tensor([1.0, -1.0]), ValueError, "NaN, infinite or negative, the first at index 1"),
-        (torch.tensor([1.0, math.nan]), ValueError, "NaN, infinite or negative, the first at index 1"),
+        (
+            torch.tensor([1.0, math.nan]),
+            ValueError,
+            "NaN, infinite or negative, the first at index 1",
+        ),
         (torch.zeros(2), ValueError, "zero"),
     ],
 )
@@ -276,8 +308,8 @@ def test_gradients_of_label_sets_are_those_of_finite_differences(function):
 
 @pytest.mark.parametrize("function", [top_k_multilabel_loss, top_k_subset_loss])
 def test_one_label_may_be_given_by_its_number(function):
-    scores, labels = torch.randn(5, 4), torch.tensor([0, 3, 1, 1, 2])
-    sets = torch.nn.functional.one_hot(labels, 4).bool()
+    scores, labels = torch.randn(5, 4), torch.tensor([0, 3, 1, 1, 2], dtype=torch.int32)
+    sets = torch.nn.functional.one_hot(labels.long(), 4).bool()
     assert function(scores, labels, 2).tolist() == function(scores, sets, 2).tolist()
 
 

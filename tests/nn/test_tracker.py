@@ -22,6 +22,10 @@ def visited(losses, m, k=None, **options):
     return tracker
 
 
+def rows(n):
+    return torch.arange(n)
+
+
 # -- Which rows are dropped ------------------------------------------------------------------------
 
 
@@ -96,6 +100,41 @@ def test_rows_that_were_not_visited_are_kept():
     assert tracker.dropped.nonzero()[:, 0].tolist() == [5]
 
 
+@pytest.mark.parametrize(
+    ("n", "m", "k"), [(4, 0.9, None), (2, 0.8, None), (10, 0.99, None), (4, 0.5, 0.6)]
+)
+def test_at_least_one_row_is_kept(n, m, k):
+    tracker = visited(torch.arange(float(n)).tolist(), m, k)
+    assert tracker.dropped.sum() == n - 1
+    assert_allclose(tracker.weigh(torch.rand(n), torch.arange(n)).sum(), 1, rtol=1e-6)
+
+
+def test_rows_without_a_visit_do_not_scale_the_loss():
+    tracker = RankTracker(8, m=0.5, warmup=0, ramp=1)
+    losses, rows = torch.tensor([1.0, 1.0, 3.0, 3.0]), torch.arange(4)
+    tracker.weigh(losses, rows)
+    tracker.step()
+    assert RankedRangeLoss(tracker=tracker)(losses, index=rows).item() == pytest.approx(1)
+
+
+def test_a_step_without_any_visit_drops_nothing():
+    tracker = RankTracker(8, 3, warmup=0, ramp=1)
+    tracker.step()
+    assert not tracker.dropped.any()
+    assert_allclose(tracker.weigh(torch.rand(0), torch.arange(0), torch.rand(0, 3), rows(0)), [])
+
+
+def test_both_ends_of_the_range_come_with_the_ramp():
+    tracker, losses = RankTracker(30, m=0.2, k=0.8, warmup=1, ramp=3), torch.rand(30)
+    found = []
+    for _ in range(3):
+        tracker.weigh(losses, rows(30))
+        tracker.step()
+        order = losses.argsort(descending=True)
+        found.append(tracker.dropped[order].nonzero()[:, 0].tolist())
+    assert found == [[0, 1, 28, 29], [*range(4), *range(26, 30)], [*range(6), *range(24, 30)]]
+
+
 def test_infinite_losses_of_dropped_rows_leave_the_loss_finite():
     tracker = visited([1.0, math.inf, 3.0], 1)
     losses = torch.tensor([1.0, math.inf, 3.0], requires_grad=True)
@@ -140,6 +179,38 @@ def test_odds_follow_from_the_rule_of_bayes():
     assert_allclose(found, np.log((joint.sum(1) - right) / right), rtol=1e-9, atol=1e-9)
 
 
+def test_odds_of_many_rows_are_those_of_each(monkeypatch):
+    log_probs, labels = map(torch.tensor, table())
+    rates = torch.tensor(np.random.default_rng(1).dirichlet(np.ones(4), 4))
+    expected = wrong_odds(log_probs, labels, rates)
+    monkeypatch.setattr("sorr.nn.tracker._ENTRIES", 100)
+    assert wrong_odds(log_probs, labels, rates).equal(expected)
+
+
+def after_one_step(logits, labels):
+    tracker = RankTracker(len(labels), 2, warmup=0, ramp=1)
+    losses = torch.nn.functional.cross_entropy(logits, labels, reduction="none")
+    tracker.weigh(losses, rows(len(labels)), logits, labels)
+    tracker.step()
+    return tracker.dropped
+
+
+def test_auto_drops_a_quarter_more_than_the_confident_rows_tell():
+    # Of 400 rows that are predicted to be of class 0, the first 100 are the confident ones; of 200
+    # rows of class 1, all of which are labelled so, 50. Half a label is added to each count.
+    logits = torch.zeros(600, 2)
+    logits[:400, 0] = torch.linspace(9, 1, 400)
+    logits[400:, 1] = torch.linspace(9, 1, 200)
+    labels = logits.argmax(1)
+    labels[:20] = labels[100:300] = 1
+    dropped = after_one_step(logits, labels)
+    assert dropped.sum() == round(1.25 * (400 * 20.5 / 101 + 200 * 0.5 / 51))
+    assert dropped[:20].all()
+    # With 60 of them, class 0 has more rows with label 1 than class 1 has: none of them goes.
+    labels[:60] = 1
+    assert not after_one_step(logits, labels).any()
+
+
 def test_auto_finds_wrong_labels_of_one_class_and_their_number():
     x, y, wrong = blobs(1500, wrong=0.4)
     tracker = Run(x, y).train(10).tracker
@@ -174,7 +245,7 @@ def test_the_judgement_is_that_of_two_looks():
     judgement = tracker.judge(["a", "b", "c"])
     looks = [
         judge_labels(logits.double().numpy(), np.array(list("abc"))[y], scores=True)
-        for logits in (tracker.logits, tracker.early_logits)
+        for logits in (tracker.logits, tracker._early_logits)
     ]
     expected = looks[0].confirm(looks[1])
     assert_allclose(judgement.score_, expected.score_)
@@ -199,7 +270,16 @@ def test_the_early_look_is_that_of_the_first_epoch_with_dropped_rows():
     run = Run(x, y, warmup=1).train(2)
     early = run.tracker.logits.clone()
     run.train(4, first=2)
-    assert run.tracker.early_logits.equal(early)
+    assert run.tracker._early_logits.equal(early)
+
+
+def test_without_a_warm_up_the_early_look_is_that_of_the_second_epoch():
+    x, y, _ = blobs()
+    run = Run(x, y, warmup=0).train(1)
+    assert len(run.tracker.judge().models_) == 1  # nothing was dropped in the first one
+    run.train(2, first=1)
+    assert run.tracker._early_logits.equal(run.tracker.logits)
+    assert len(run.tracker.judge().models_) == 2
 
 
 def test_in_the_warm_up_there_is_one_look():
@@ -232,6 +312,21 @@ def test_a_window_warms_up_for_full_turns():
     assert_allclose(tracker.weigh(batch), [0.5, 0.5, 0, 0])
 
 
+def test_both_ends_of_a_window_come_with_the_ramp():
+    tracker = RankTracker(m=0.25, k=0.75, window=4, warmup=0, ramp=2)
+    batch = torch.tensor([1.0, 2.0, 3.0, 4.0])
+    # First half of the cuts: of four losses, from 0.5 to 3.5.
+    assert_allclose(tracker.weigh(batch), np.array([0.5, 1, 1, 0.5]) / 3, rtol=1e-6)
+    found = tracker.weigh(batch)  # of eight losses, from 2 to 6
+    assert_allclose(found, np.array([0, 1, 1, 0]) * 2 / 4)
+
+
+def test_a_window_may_begin_with_an_empty_batch():
+    tracker = RankTracker(m=0.25, window=4)
+    assert tracker.weigh(torch.empty(0)).tolist() == []
+    assert tracker.weigh(torch.ones(4)).tolist() == [0.25] * 4
+
+
 # -- Checkpoints -----------------------------------------------------------------------------------
 
 
@@ -253,6 +348,32 @@ def test_a_resumed_run_is_the_uninterrupted_one_bit_by_bit(batches, tmp_path):
     assert all(one.equal(other) for one, other in pairs)
     assert whole.tracker.dropped.equal(resumed.tracker.dropped)
     assert whole.tracker.history == resumed.tracker.history
+
+
+@pytest.mark.parametrize("options", [{"n_rows": 8, "n_classes": 3}, {"window": 9, "m": 0.1}])
+def test_a_checkpoint_of_another_tracker_is_refused(options):
+    state = RankTracker(9, 3).state_dict()
+    with pytest.raises((ValueError, RuntimeError), match="the checkpoint is of another"):
+        RankTracker(**options).load_state_dict(state)
+
+
+def test_the_tables_are_no_buffers_and_keep_their_precision():
+    x, y, _ = blobs()
+    for change in (torch.nn.Module.double, torch.nn.Module.half, torch.nn.Module.bfloat16):
+        tracker = change(RankedRangeLoss(tracker=RankTracker(600, 3))).tracker
+        assert list(tracker.buffers()) == []
+        assert tracker.losses.dtype == tracker.logits.dtype == torch.float32
+    run = Run(x.double(), y)
+    run.model.double()
+    run.criterion.double()
+    assert run.train(4).tracker.dropped.dtype == torch.bool
+    window = RankTracker(window=9, m=0.5).half()
+    assert window.weigh(torch.rand(4).half()).shape == (4,)
+
+
+def test_the_tables_move_with_the_module():
+    tracker = RankTracker(9, 3).to("meta")
+    assert {table.device.type for table in tracker._state().values()} == {"meta"}
 
 
 def test_the_history_tells_of_dropped_and_kept_rows():
@@ -299,11 +420,30 @@ def test_arguments_that_cannot_be_are_refused(options, error, message):
         ((torch.ones(2), torch.arange(2)), "was given losses only"),
         ((torch.ones(2), torch.arange(2), torch.ones(2, 4), torch.arange(2)), r"\(2, 3\)"),
         ((torch.ones(2), torch.arange(2), torch.ones(2, 3), torch.ones(2)), "an int for each"),
+        ((torch.ones(2), torch.tensor([True, False])), "dtype torch.bool"),
+        ((torch.ones(2), rows(2), torch.ones(2, 3), torch.tensor([-100, 1])), "goes from -100 to"),
+        ((torch.ones(2), rows(2), torch.ones(2, 3), torch.tensor([0, 3])), "to 2, because"),
     ],
 )
 def test_batches_that_do_not_fit_are_refused(batch, message):
     with pytest.raises(ValueError, match=message):
         RankTracker(9, 3).weigh(*batch)
+
+
+def test_soft_labels_of_two_classes_are_refused():
+    batch = torch.ones(2), rows(2), torch.ones(2), torch.tensor([0.3, 1.0])
+    with pytest.raises(ValueError, match=r"an int for each row. For other targets, use"):
+        RankTracker(9, 2).weigh(*batch)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32])
+def test_rows_and_labels_may_be_small_ints(dtype):
+    tracker = RankTracker(9, 3)
+    numbers = torch.tensor([5, 2], dtype=dtype)
+    tracker.weigh(torch.tensor([1.0, 2.0]), numbers, torch.rand(2, 3), torch.ones(2, dtype=dtype))
+    assert tracker.losses[[5, 2]].tolist() == [1, 2]
+    assert tracker.losses.isfinite().sum() == 2
+    assert tracker.labels[5] == 1
 
 
 def test_a_judgement_needs_classes_and_every_row():
@@ -327,8 +467,10 @@ def test_epochs_that_never_end_are_noticed():
     tracker = RankTracker(4, m=1)
     for _ in range(3):
         tracker.weigh(torch.ones(4), torch.arange(4))
-    with pytest.warns(RuntimeWarning, match="needed a call of step"):
-        tracker.weigh(torch.ones(4), torch.arange(4))
+    criterion = RankedRangeLoss(tracker=tracker)
+    with pytest.warns(RuntimeWarning, match="needed a call of step") as found:
+        criterion(torch.ones(4), index=torch.arange(4))
+    assert found[0].filename == __file__
 
 
 def test_the_parameters_are_shown():

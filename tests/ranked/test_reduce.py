@@ -361,6 +361,32 @@ def test_with_masses_the_weights_reproduce_the_value_and_stay_below_the_mass(pat
 
 
 @both_paths
+@given(row=weighted(mass=st.just(0.0)))
+def test_ends_between_ranks_count_values_in_part(path, row):
+    values, _, m, k = row
+    n = len(values)
+    m, k = m + 0.3 * (n - 1), k + 0.3 * (n - 1)  # up to n, with all kinds of fractions
+    weight = np.ones(n)
+    with path():
+        shares = ranked_range_weights(values, Mass(m), Mass(k))
+        both = ranked_range_weights([values, -values], Mass(m), Mass(k))
+    expected = ranked_range_weights(values, Mass(m), Mass(k), sample_weight=weight)
+    assert_allclose(shares, expected, rtol=1e-12, atol=1e-13)
+    assert_allclose(both[0], expected, rtol=1e-12, atol=1e-13)
+    assert shares @ values == pytest.approx(
+        referees.segments(values, weight, m, k) @ values, rel=1e-12, abs=1e-12
+    )
+
+
+@both_paths
+def test_an_end_that_rounding_moves_off_a_rank_brings_no_value_back(path):
+    values = np.array([np.inf] * 7 + [3.0, 2.0, 1.0])
+    with path():
+        for m in (0.7 * 10, 7 - 1e-15):  # the first is a little more than 7
+            assert_array_equal(ranked_range_weights(values, Mass(m), Mass(10.0))[:7], np.zeros(7))
+
+
+@both_paths
 @given(
     row=weighted(mass=st.sampled_from([0.1, 0.3, 0.7])),
     ends=st.tuples(*[st.floats(0.01, 0.99)] * 2),

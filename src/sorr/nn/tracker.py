@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from contextlib import suppress
-from dataclasses import astuple, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -47,7 +47,7 @@ class RankTracker(nn.Module):
 
     with the label c, the predictions p, and the share :math:`T_{jc}` of label c among the most
     confident predictions of class j. A row that was predicted right at its last visit is never
-    dropped. Without classes, rows are ranked by their losses.
+    among the `m` that are dropped. Without classes, rows are ranked by their losses.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class RankTracker(nn.Module):
         Number of epochs in which the number of dropped rows grows to `m`.
     window : int, optional
         For streams, whose rows have no number: rank each batch among that many last losses. An
-        epoch is then a full turn of the window.
+        epoch is then that many losses.
     process_group : ProcessGroup, False or None, default=None
         The processes that train together; all by default, False for each by itself.
 
@@ -95,8 +95,8 @@ class RankTracker(nn.Module):
     visited in any order, several times, or not at all. The tables move with the module to another
     device, and keep their precision.
 
-    Rows of a class are all kept until the network has learned that class: until its label is most
-    frequent among the rows that are predicted to be of that class.
+    Rows of a class are all kept until the network has learned that class: until no other class has
+    more rows with its label, by the confident predictions.
 
     Examples
     --------
@@ -124,9 +124,9 @@ class RankTracker(nn.Module):
     losses: Tensor
     labels: Tensor
     logits: Tensor
-    early_logits: Tensor
-    row_weights: Tensor
-    recent: Tensor
+    _early_logits: Tensor
+    _row_weights: Tensor
+    _recent: Tensor
 
     def __init__(
         self,
@@ -168,30 +168,28 @@ class RankTracker(nn.Module):
                     "m='auto' needs the predictions of classes; needed n_classes, or m as a share "
                     "of the rows such as m=0.1"
                 )
-        self.n_classes = (
-            None
-            if n_classes is None
-            else as_count("n_classes", n_classes, lowest=2, what="a number of classes")
-        )
-        self.m, self.k = m, k
+        if n_classes is not None:
+            n_classes = as_count("n_classes", n_classes, lowest=2, what="a number of classes")
+        self.n_classes, self.m, self.k = n_classes, m, k
         ranks = RankedRange(0 if m == "auto" else m, k)
-        ranks.resolve(self.n_rows)  # refuses what cannot be
-        low, high = (float(end or 0.0) for end in astuple(ranks.resolve(float(self.n_rows))))
-        self._low, self._high = low / self.n_rows, high / self.n_rows
+        ranks.resolve(self.n_rows)  # for its messages, which speak of values
+        ends = ranks.resolve(float(self.n_rows))
+        assert ends.k is not None  # resolved
+        self._low, self._high = float(ends.m) / self.n_rows, float(ends.k) / self.n_rows
         self.epoch = 0
         self.history: list[dict[str, float]] = []
         self._visits = 0
         # No buffers: `DistributedDataParallel` would send them to all processes with every batch.
         n, K = self.n_rows, self.n_classes
         if self.is_window:
-            self.recent = torch.full((n,), torch.nan, dtype=torch.float32)
+            self._recent = torch.full((n,), torch.nan, dtype=torch.float32)
             return
         self.losses = torch.full((n,), torch.nan, dtype=torch.float32)
-        self.row_weights = torch.ones(n, dtype=torch.float32)
+        self._row_weights = torch.ones(n, dtype=torch.float32)
         if K is not None:
             self.labels = torch.full((n,), -1, dtype=torch.long)
             self.logits = torch.zeros((n, K), dtype=torch.float32)
-            self.early_logits = torch.zeros((n, K), dtype=torch.float32)
+            self._early_logits = torch.zeros((n, K), dtype=torch.float32)
 
     # -- What it says
 
@@ -199,7 +197,7 @@ class RankTracker(nn.Module):
     def dropped(self) -> Tensor:
         """The rows without influence in this epoch."""
         self._refuse_window("dropped")
-        return self.row_weights == 0
+        return self._row_weights == 0
 
     def judge(self, classes: npt.ArrayLike | None = None) -> Judgement:
         """Judge the labels by the predictions that were recorded before each row's own update.
@@ -232,7 +230,7 @@ class RankTracker(nn.Module):
         labels = names[self.labels.cpu().numpy()]
         looks = {"the network at the last visit": self.logits}
         if self.epoch >= self._early:
-            looks["the network in its first epoch with dropped rows"] = self.early_logits
+            looks["the network in its first epoch with dropped rows"] = self._early_logits
         found = []
         for name, logits in looks.items():
             values = logits.cpu().double().numpy()
@@ -273,7 +271,7 @@ class RankTracker(nn.Module):
         if math.isnan(values.sum()):
             refuse_nan(values.float().cpu().numpy())
         if self.is_window:
-            return self._weigh_in_window(values.to(self.recent), group).to(losses.device)
+            return self._weigh_in_window(values.to(self._recent), group).to(losses.device)
         index = self._as_index(index, len(values))
         weights = self._weights_of(index)
         batch = [index, values.to(self.losses)]
@@ -306,11 +304,11 @@ class RankTracker(nn.Module):
         self.epoch += 1
         self._visits = 0
         if self.epoch == self._early and self.n_classes is not None:
-            self.early_logits.copy_(self.logits)
+            self._early_logits.copy_(self.logits)
         if part := self._part:
-            self.row_weights.copy_(self._choose(part))
+            self._row_weights.copy_(self._choose(part))
             if (group := resolve_group(self.process_group)) is not None:
-                agree(self.row_weights, group)
+                agree(self._row_weights, group)
         self.history.append(self._describe())
 
     @property
@@ -375,13 +373,13 @@ class RankTracker(nn.Module):
         batch, own = (values, slice(None)) if group is None else gather_parts(values, group)
         if len(batch) == 0:
             return values
-        past = self.recent[: min(self._visits, self.n_rows)]
+        past = self._recent[: min(self._visits, self.n_rows)]
         whole = torch.cat([past, batch])
         part, n = self._part, float(len(whole))
         low, high = part * self._low * n, (1 - part * (1 - self._high)) * n
         weights = average_weights(whole, None, Mass(low), Mass(high))[len(past) :][own]
         places = (self._visits + torch.arange(len(batch), device=batch.device)) % self.n_rows
-        self.recent[places[-self.n_rows :]] = batch[-self.n_rows :]
+        self._recent[places[-self.n_rows :]] = batch[-self.n_rows :]
         self._visits += len(batch)
         self.epoch = self._visits // self.n_rows
         return weights * (n / len(batch))
@@ -407,7 +405,7 @@ class RankTracker(nn.Module):
         """Return the weights of rows, whose numbers have to be those of training rows."""
         with suppress(IndexError):  # the lookup on a processor checks them in less time
             if index.is_cpu or self._are_rows(index):
-                return self.row_weights.index_select(0, index)
+                return self._row_weights.index_select(0, index)
         low, high = (int(end) for end in index.aminmax())
         raise ValueError(
             f"index goes from {low} to {high}; needed row numbers from 0 to {self.n_rows - 1}, "
