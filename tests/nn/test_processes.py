@@ -187,7 +187,7 @@ def test_a_process_that_dies_ends_the_others_and_the_run_resumes(tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
     message, seconds = launch(train_until_one_dies, 2, tmp_path, folder, (3, 4), fails=True)[0]
-    assert "another one has ended or did not answer in time" in message
+    assert "another one has ended, did not answer in time" in message
     assert "from the last checkpoint" in message
     assert seconds < TIMEOUT + 10
     resumed = launch(train_until_one_dies, 2, tmp_path, folder, None)

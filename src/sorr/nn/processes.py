@@ -86,7 +86,8 @@ def _explained(group: Group) -> Iterator[None]:
     except (RuntimeError, ValueError) as error:
         raise RuntimeError(
             f"losses cannot be exchanged among the {dist.get_world_size(group)} processes: "
-            "another one has ended or did not answer in time. Start all processes again from the "
-            "last checkpoint; each has to call the criterion and RankTracker.step() equally often. "
+            "another one has ended, did not answer in time, or had losses or weights of another "
+            "kind. Start all processes again from the last checkpoint; each has to call the "
+            "criterion and RankTracker.step() equally often. "
             f"The message of torch.distributed: {str(error).splitlines()[0]}"
         ) from error

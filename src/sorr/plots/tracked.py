@@ -56,7 +56,7 @@ class DroppedLossDisplay:
         if not history:
             raise ValueError(
                 "history is empty; needed one finished epoch or more: call RankTracker.step() "
-                "after each"
+                "after each. A window has no history"
             )
         self.history, self.n_rows = history, n_rows
 
@@ -116,6 +116,7 @@ class DroppedLossDisplay:
             ax.fill_between(epochs, low, high, color=colour, alpha=0.18, linewidth=0)
             ax.plot(epochs, middle, color=colour, marker="o", markersize=3.5, label=part)
         scale_by_powers(ax)
+        ax.margins(y=0.12)  # for the legend
         share = 100 * self.history[-1]["n_dropped"] / self.n_rows
         ax.set_title(f"{share:.1f} % of {self.n_rows:,} rows are dropped", color=INK, loc="left")
         ax.set_xlabel("epoch")
