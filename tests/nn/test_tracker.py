@@ -247,8 +247,9 @@ def test_the_judgement_is_that_of_two_looks():
         judge_labels(logits.double().numpy(), np.array(list("abc"))[y], scores=True)
         for logits in (tracker.logits, tracker._early_logits)
     ]
-    expected = looks[0].confirm(looks[1])
+    expected = looks[0].confirm(looks[1], keep_odds=True)
     assert_allclose(judgement.score_, expected.score_)
+    assert_allclose(judgement.log_odds_, looks[0].log_odds_)
     assert judgement.evidence_ == min(look.evidence_ for look in looks) > 0
     assert [name for name, _ in judgement.models_] == [
         "the network at the last visit",

@@ -347,6 +347,16 @@ def test_confirmed_evidence_is_the_smaller_one_and_log_odds_are_the_mean(second)
     assert_allclose(both.count_, np.bincount(y, both.wrong_))
 
 
+def test_a_second_model_may_be_asked_for_its_evidence_only():
+    P, y, _ = simulate.labelled(1000, rate=0.08, scale=5.0)
+    one, two = (judge_labels(blurred(P, seed), y) for seed in (0, 1))
+    both = one.confirm(replace(two, evidence_=3.0), keep_odds=True)
+    assert both.evidence_ == 3
+    assert_allclose(both.score_, one.score_)
+    assert_allclose(both.given_probability_, one.given_probability_)
+    assert not one.confirm(replace(two, evidence_=-1.0), keep_odds=True).flagged_.any()
+
+
 def test_without_the_second_models_evidence_there_is_no_verdict():
     P, y, _ = simulate.labelled(1000, rate=0.08, scale=5.0)
     one = judge_labels(P, y)

@@ -202,9 +202,9 @@ class RankTracker(nn.Module):
     def judge(self, classes: npt.ArrayLike | None = None) -> Judgement:
         """Judge the labels by the predictions that were recorded before each row's own update.
 
-        The odds are the mean of two looks: at the last visit of each row, and in the first epoch
-        that dropped rows. The evidence is that of the less certain one, because a network that
-        did not learn from a row disagrees with it all the more.
+        The odds are those at the last visit of each row. The evidence has to be there in the first
+        epoch that dropped rows, too: a network that has not learned from a row for some epochs
+        disagrees with it all the more, right or wrong.
 
         Parameters
         ----------
@@ -236,7 +236,7 @@ class RankTracker(nn.Module):
             values = logits.cpu().double().numpy()
             judged = judge_labels(values, labels, classes=names, scores=True)
             found.append(replace(judged, models_=((name, judged.evidence_),)))
-        return found[0] if len(found) == 1 else found[0].confirm(found[1])
+        return found[0] if len(found) == 1 else found[0].confirm(found[1], keep_odds=True)
 
     # -- What the criterion asks
 

@@ -461,7 +461,7 @@ class Judgement(Verdict):
 
     # -- Two models
 
-    def confirm(self, second: Judgement) -> Judgement:
+    def confirm(self, second: Judgement, *, keep_odds: bool = False) -> Judgement:
         """Return the judgement that counts only evidence which a second model shares.
 
         The false alarms of different kinds of models have different causes: of boosting in rare
@@ -471,27 +471,32 @@ class Judgement(Verdict):
         ----------
         second : Judgement
             The judgement of the same labels from another kind of model.
+        keep_odds : bool, default=False
+            Whether the second model is asked for its evidence only: if it knows less of each row.
 
         Returns
         -------
         Judgement
             Its evidence is the smaller of both, and its log odds of a wrong label are the mean of
-            both.
+            both, or those of the first one.
         """
         if not np.array_equal(self.index_, second.index_):
             raise ValueError(
                 "both judgements have to be of the same labels; needed the same rows in one order"
             )
-        both = np.array([self.log_odds_, second.log_odds_]).clip(-700, 700)
-        return conclude(
-            replace(
-                self,
-                evidence_=min(self.evidence_, second.evidence_),
+        shared = replace(
+            self,
+            evidence_=min(self.evidence_, second.evidence_),
+            models_=(*self.models_[:1], *second.models_[:1]),
+        )
+        if not keep_odds:
+            both = np.array([self.log_odds_, second.log_odds_]).clip(-700, 700)
+            shared = replace(
+                shared,
                 given_probability_=np.sqrt(self.given_probability_ * second.given_probability_),
-                models_=(*self.models_[:1], *second.models_[:1]),
                 log_odds_=both.mean(axis=0),
             )
-        )
+        return conclude(shared)
 
     def ask_for_even_odds(self) -> Judgement:
         """Return the judgement with more evidence, so that it counts from even odds on.
