@@ -437,10 +437,11 @@ class RankTracker(nn.Module):
                 f"{targets.dtype}; needed ({n}, {K}), because n_classes={K}, and an int for each "
                 "row. For other targets, use RankTracker(n_rows, m=0.1), which ranks losses"
             )
-        if n and not 0 <= (ends := [int(end) for end in targets.aminmax()])[0] <= ends[1] < K:
+        low, high = (int(end) for end in targets.aminmax()) if n else (0, 0)
+        if low < 0 or high >= K:
             raise ValueError(
-                f"target goes from {ends[0]} to {ends[1]}; needed labels from 0 to {K - 1}, "
-                f"because n_classes={K}: leave out rows without a label"
+                f"target goes from {low} to {high}; needed labels from 0 to {K - 1}, because "
+                f"n_classes={K}: leave out rows without a label"
             )
         return [logits, targets.long()]
 
