@@ -40,9 +40,16 @@ def grouped(rows: Sequence[Row], column: str) -> dict[str, dict[tuple[str, str],
     found: dict[str, dict[tuple[str, str], list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         if row.get(column) is not None:
-            setting = "" if row["setting"] is None else f" ({row['setting']})"
-            found[row["method"] + setting][row["name"], row["noise"]].append(row[column])
+            found[row["method"] + spell(row["setting"])][row["name"], row["noise"]].append(
+                row[column]
+            )
     return found
+
+
+def spell(setting: Any) -> str:
+    if setting is None:
+        return ""
+    return f" ({', '.join(f'{number:g}' for number in np.ravel(setting))})"
 
 
 def table(title: str, found: dict[str, dict[tuple[str, str], list[float]]]) -> Iterator[str]:
