@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from sorr._checks import suggest
 from sorr.nn.processes import Group, as_whole, gather_parts, resolve_group
-from sorr.nn.reductions import as_masses, average_weights, check_losses, weighted_sum
+from sorr.nn.reductions import average_weights, check_losses, match_masses, weighted_sum
 from sorr.nn.tracker import RankTracker
 from sorr.ranked import RankedRange
 
@@ -156,7 +156,7 @@ class RankedRangeLoss(nn.Module):
             if index is not None:
                 raise ValueError("index is for a tracker, and there is none; needed tracker=...")
             group = resolve_group(self.process_group) if self.training else None
-            mass = None if weight is None else as_masses(_by_row(weight, losses), losses)
+            mass = None if weight is None else match_masses(_by_row(weight, losses), losses)
             if counts is not None:
                 mass = counts if mass is None else mass * counts
             weights = self._weights(losses.detach().reshape(-1), mass, group)

@@ -76,7 +76,7 @@ def average_ranked_range(
     (0.4, [0.3333333432674408, 0.0, 0.3333333432674408, 0.3333333432674408])
     """
     check_losses(losses)
-    mass = None if weight is None else as_masses(weight, losses)
+    mass = None if weight is None else match_masses(weight, losses)
     if dim is None:
         rows = losses.reshape(-1)
         mass = None if mass is None else mass.reshape(-1)
@@ -341,7 +341,7 @@ def _range_weights_shape(values: Tensor, *_: Any) -> Tensor:
     )
 
 
-def as_masses(weight: Tensor, losses: Tensor) -> Tensor:
+def match_masses(weight: Tensor, losses: Tensor) -> Tensor:
     """Return one mass for each loss."""
     if not isinstance(weight, Tensor):
         raise TypeError(f"weight is of type {type(weight).__name__}; needed a tensor")
