@@ -106,12 +106,12 @@ def test_targets_to_ignore_do_not_count(shape, is_compiled):
 
 
 def test_a_tracker_ranks_rows_by_the_losses_that_count():
-    targets = torch.tensor([[0, 1, -100], [2, -100, -100]])
-    inputs = torch.randn(2, 3, 3)
+    targets = torch.tensor([[0, 1, -100], [2, -100, -100], [-100, -100, -100]])
+    inputs = torch.randn(3, 3, 3)
     losses = functional.cross_entropy(inputs, targets, reduction="none")
-    criterion = RankedRangeLoss(tracker=RankTracker(2, m=1))
-    criterion(inputs, targets, index=torch.arange(2))
-    expected = [losses[0, :2].mean().item(), losses[1, 0].item()]
+    criterion = RankedRangeLoss(tracker=RankTracker(3, m=1))
+    criterion(inputs, targets, index=torch.arange(3))
+    expected = [losses[0, :2].mean().item(), losses[1, 0].item(), 0]
     assert_allclose(criterion.tracker.losses, expected, rtol=1e-6)
     expected = functional.cross_entropy(inputs, targets).item()
     assert_allclose(criterion.eval()(inputs, targets).item(), expected, rtol=1e-6)
