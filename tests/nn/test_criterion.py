@@ -101,6 +101,9 @@ def test_targets_to_ignore_do_not_count(shape, is_compiled):
         if is_compiled:
             criterion = torch.compile(criterion, backend="aot_eager", fullgraph=True)
         torch.testing.assert_close(criterion(inputs, targets), average_ranked_range(losses, m))
+    weight = torch.rand(shape)
+    expected = average_ranked_range(losses, m, weight=weight[targets >= 0])
+    torch.testing.assert_close(criterion(inputs, targets, weight=weight), expected)
     with pytest.raises(ValueError, match="zero"):
         criterion(inputs, torch.full_like(targets, -100))
 
