@@ -55,9 +55,9 @@ def spell(setting: Any) -> str:
 def table(title: str, found: dict[str, dict[tuple[str, str], list[float]]]) -> Iterator[str]:
     cells = list(dict.fromkeys(cell for values in found.values() for cell in values))
     seeds = max(len(values) for each in found.values() for values in each.values())
-    yield f"### {title}, mean of {seeds} seeds (spread of the mean over seeds)"
+    yield f"### {title}, mean of {seeds} seeds"
     yield ""
-    yield f"| | mean | {' | '.join(f'{name[0]} {noise}' for name, noise in cells)} |"
+    yield f"| | mean (spread over seeds) | {' | '.join(f'{name[0]} {noise}' for name, noise in cells)} |"
     yield "|---" * (len(cells) + 2) + "|"
     for method, values in found.items():
         shown = [f"{np.mean(values[cell]):.1f}" if values.get(cell) else "-" for cell in cells]
