@@ -57,7 +57,8 @@ def table(title: str, found: dict[str, dict[tuple[str, str], list[float]]]) -> I
     seeds = max(len(values) for each in found.values() for values in each.values())
     yield f"### {title}, mean of {seeds} seeds"
     yield ""
-    yield f"| | mean (spread over seeds) | {' | '.join(f'{name[0]} {noise}' for name, noise in cells)} |"
+    names = " | ".join(f"{name[0]} {noise}" for name, noise in cells)
+    yield f"| | mean (spread over seeds) | {names} |"
     yield "|---" * (len(cells) + 2) + "|"
     for method, values in found.items():
         shown = [f"{np.mean(values[cell]):.1f}" if values.get(cell) else "-" for cell in cells]
