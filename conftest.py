@@ -17,6 +17,8 @@ _NEEDS = {
     "src/sorr/nn/*": "torch",
     "tests/auditing/tables.py": "pandas",
     "tests/auditing/hostile.py": "pandas",
+    "tests/nn/launch.py": "torch",
+    "tests/nn/training.py": "torch",
 }
 collect_ignore_glob = [files for files, package in _NEEDS.items() if not find_spec(package)]
 
