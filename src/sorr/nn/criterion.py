@@ -169,10 +169,13 @@ class RankedRangeLoss(nn.Module):
         own = slice(None)
         mass = None if mass is None else mass.reshape(-1)
         if group is not None:
-            if mass is not None:
+            if mass is None:
+                values, own = gather_parts(values, group)
+            else:
                 precise = torch.promote_types(values.dtype, torch.float32)
-                mass, _ = gather_parts(mass.to(values.device, precise), group)
-            values, own = gather_parts(values, group)
+                pairs = torch.stack([values.to(precise), mass.to(values.device, precise)], dim=1)
+                pairs, own = gather_parts(pairs, group)
+                values, mass = pairs.unbind(dim=1)
         if len(values) == 0:
             raise ValueError("there is no loss in this batch; needed one at least")
         return average_weights(values, mass, self.m, self.k)[own]
