@@ -49,6 +49,7 @@ _NEWTON_STEPS = 50  # at most; six or so are needed
 _FISHER_STEPS = 60  # at most; ten or so are needed
 _HOPELESS = 60.0  # by which a log-likelihood is too low for its rates to count
 _SETTLED = 1e-5  # change of a log-likelihood that matters no longer
+_CURVE_SETTLED = 1e-7  # the same by a parabola, which promises too little where rates are high
 _POINTS = 513  # scores at which posteriors are computed; between them they are interpolated
 DIGITS = 9  # of scores after the point; those that differ by rounding are equal
 _NEGLIGIBLE = 1e-7  # weight of an explanation
@@ -256,95 +257,89 @@ def fit_curves(
     spread: float,
     start: Start,
 ) -> Curves:
-    """Return the best curves, those of all pairs and rates at once.
+    """Return the best curves, those of all pairs and rates at once, by damped Fisher scoring.
 
     Log slopes are drawn to the logarithm of the reference, shifts to zero, both with a standard
-    deviation of `spread`.
+    deviation of `spread`. A curve is done if its likelihood has settled, or is too low for its
+    rates to count.
     """
-    step = max(1, _CHUNK // (len(r0) * BINS))
-    parts = [
-        _fit_some(
-            pairs.score[at : at + step],
-            pairs.mass[:, at : at + step],
-            pairs.known[:, :, at : at + step].sum(axis=1),
-            r0,
-            r1,
-            np.log(reference),
-            spread**-2,
-            Start(start.slope, start.shift[at : at + step]),
-        )
-        for at in range(0, len(pairs.first), step)
-    ]
-    if not parts:
-        return Curves(*np.empty((3, 0, len(r0))))
-    return Curves(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-
-
-def _fit_some(
-    score: FloatArray,
-    mass: FloatArray,
-    sure: FloatArray,
-    r0: FloatArray,
-    r1: FloatArray,
-    log_reference: FloatArray,
-    precision: float,
-    start: Start,
-) -> Curves:
-    """Return the same for some of the pairs, by damped steps of Fisher scoring."""
-    s = score[:, None, :]
-    n0, n1 = mass[:, :, None, :]
-    k0, k1 = sure[:, :, None, :]
-    has_sure = bool(sure.any())
-    low, width = r0[:, None], (1 - r0 - r1)[:, None]
-    shape = (len(score), len(r0))
-    best = Curves(
-        np.full(shape, np.log(start.slope)),
-        np.tile(start.shift[:, None], len(r0)),
-        np.full(shape, -np.inf),
-    )
-    step_u, step_c, damping = np.zeros(shape), np.zeros(shape), np.full(shape, 1e-3)
-    g_u = g_c = h_uu = h_uc = h_cc = np.ones(shape)
+    shape = len(pairs.first), len(r0)
+    pair, point = (part.ravel() for part in np.indices(shape))
+    n = len(pair)
+    centre = np.array([np.log(reference)[point], np.zeros(n)])
+    at = np.array([np.full(n, np.log(start.slope)), start.shift[pair]])  # log slopes and shifts
+    value, step, damping = np.full(n, -np.inf), np.zeros((2, n)), np.full(n, 1e-3)
+    slopes, bends = np.zeros((2, n)), np.zeros((3, n))  # derivatives at the best point so far
+    active = np.arange(n)
     for _ in range(_FISHER_STEPS):
-        u, c = best.slope + step_u, best.shift + step_c
-        bent = np.exp(u)[..., None] * s
-        p = expit(bent + c[..., None])
-        q = np.clip(low + width * p, 1e-15, 1 - 1e-15)
-        value = (n1 * np.log(q) + n0 * np.log1p(-q)).sum(axis=-1)
-        if has_sure:
-            logit = bent + c[..., None]
-            value += (k1 * log_expit(logit) + k0 * log_expit(-logit)).sum(axis=-1)
-        value -= 0.5 * precision * ((u - log_reference) ** 2 + c**2)
-        gain = value - best.value
-        better = gain > 0
-        best = Curves(*(np.where(better, *pair) for pair in zip((u, c, value), best, strict=True)))
-        behind = best.value.max(axis=1, keepdims=True) - best.value
-        matters = (behind < _HOPELESS) | (gain > 0.1 * behind)
-        if not (matters & (np.abs(gain) >= _SETTLED)).any():
+        if not len(active):
             break
-        damping = np.clip(np.where(better, 0.1 * damping, 10 * damping), 1e-9, 1e9)
+        tried = at[:, active] + step[:, active]
+        off = tried - centre[:, active]
+        found = _likelihoods(pairs, pair[active], r0[point[active]], r1[point[active]], *tried)
+        found[0] -= 0.5 * spread**-2 * (off**2).sum(axis=0)
+        found[1:3] -= spread**-2 * off
+        found[3:5] += spread**-2
+        gain = found[0] - value[active]
+        better = gain > 0
+        moved = active[better]
+        at[:, moved] = tried[:, better]
+        value[moved], slopes[:, moved], bends[:, moved] = np.split(found[:, better], [1, 3])
+        damping[active] = np.clip(damping[active] * np.where(better, 0.1, 10), 1e-9, 1e9)
+        behind = value.reshape(shape).max(axis=1)[pair[active]] - value[active]
+        to_gain = (slopes[:, active] * _newton_step(slopes[:, active], bends[:, active])).sum(
+            axis=0
+        )
+        is_open = (to_gain >= _CURVE_SETTLED) & (behind < _HOPELESS + to_gain)
+        active = active[is_open]
+        step[:, active] = _newton_step(slopes[:, active], bends[:, active], damping[active])
+        step[0, active] = step[0, active].clip(-1, 1)
+    return Curves(*(part.reshape(shape) for part in (np.exp(at[0]), at[1], value)))
+
+
+def _newton_step(
+    slopes: FloatArray, bends: FloatArray, damping: FloatArray | float = 0.0
+) -> FloatArray:
+    """Return the step to the top of a parabola for each curve, less far with damping."""
+    (g_u, g_c), (h_u, h_c, h_uc) = slopes, bends
+    h_u, h_c = (1 + damping) * h_u, (1 + damping) * h_c
+    across = np.array([h_c * g_u - h_uc * g_c, h_u * g_c - h_uc * g_u])
+    return np.asarray(across / (h_u * h_c - h_uc**2))
+
+
+def _likelihoods(
+    pairs: Pairs,
+    pair: IntArray,
+    low: FloatArray,
+    high: FloatArray,
+    log_slope: FloatArray,
+    shift: FloatArray,
+) -> FloatArray:
+    """Return log-likelihood, both derivatives and the information, a column for each curve."""
+    found = np.empty((6, len(pair)))
+    sure = pairs.known.sum(axis=1) if pairs.known.any() else None
+    for start in range(0, len(pair), size := max(1, _CHUNK // BINS)):
+        part = slice(start, start + size)
+        rows, r0 = pair[part], low[part, None]
+        width = 1 - r0 - high[part, None]
+        n0, n1 = pairs.mass[:, rows]
+        bent = np.exp(log_slope[part, None]) * pairs.score[rows]
+        logit = bent + shift[part, None]
+        p = expit(logit)
+        q = np.clip(r0 + width * p, 1e-15, 1 - 1e-15)
+        value = n1 * np.log(q) + n0 * np.log1p(-q)
         dq = width * p * (1 - p)
         pull = (n1 / q - n0 / (1 - q)) * dq
         info = (n0 + n1) * dq**2 / (q * (1 - q))
-        if has_sure:
-            pull = pull + k1 - (k0 + k1) * p
-            info = info + (k0 + k1) * p * (1 - p)
+        if sure is not None:
+            k0, k1 = sure[:, rows]
+            value += k1 * log_expit(logit) + k0 * log_expit(-logit)
+            pull += k1 - (k0 + k1) * p
+            info += (k0 + k1) * p * (1 - p)
         bends = info * bent
-        new = (
-            (pull * bent).sum(axis=-1) - precision * (u - log_reference),
-            pull.sum(axis=-1) - precision * c,
-            (bends * bent).sum(axis=-1) + precision,
-            bends.sum(axis=-1),
-            info.sum(axis=-1) + precision,
-        )
-        old = (g_u, g_c, h_uu, h_uc, h_cc)
-        g_u, g_c, h_uu, h_uc, h_cc = (
-            np.where(better, *pair) for pair in zip(new, old, strict=True)
-        )
-        d_uu, d_cc = (1 + damping) * h_uu, (1 + damping) * h_cc
-        det = d_uu * d_cc - h_uc**2
-        step_u = np.clip((d_cc * g_u - h_uc * g_c) / det, -1.0, 1.0)
-        step_c = (d_uu * g_c - h_uc * g_u) / det
-    return best._replace(slope=np.exp(best.slope))
+        sums = value, pull * bent, pull, bends * bent, info, bends
+        found[:, part] = [each.sum(axis=-1) for each in sums]
+    return found
 
 
 # -- The hierarchy of rates ------------------------------------------------------------------------
