@@ -140,24 +140,21 @@ class RankedRangeLoss(nn.Module):
         """
         losses = input if target is None else self._unreduced(input, target)
         check_losses(losses)
-        counts = self._counts(target)
-        if self.tracker is not None:
+        if (tracker := self.tracker) is not None:  # looked up once: a module takes its time
             if weight is not None:
                 raise ValueError("weight does not go with a tracker; needed one of them")
             if not self.training:
-                return self._mean(
-                    losses.reshape(-1), None if counts is None else counts.reshape(-1)
-                )
-            pair = (None, None) if target is None else (input, target)
-            losses = self._row_losses(losses, counts)
-            weights = self.tracker.weigh(losses, index, *pair)
-            group = resolve_group(self.tracker.process_group)
+                return self._mean(losses, target, 0)
+            if losses.ndim > 1:
+                losses = self._mean(losses, target, 1)
+            weights = tracker.weigh(losses, index, None if target is None else input, target)
+            group = resolve_group(tracker.process_group)
         else:
             if index is not None:
                 raise ValueError("index is for a tracker, and there is none; needed tracker=...")
             group = resolve_group(self.process_group) if self.training else None
             mass = None if weight is None else match_masses(_by_row(weight, losses), losses)
-            if counts is not None:
+            if (counts := self._counts(target)) is not None:
                 mass = counts if mass is None else mass * counts
             weights = self._weights(losses.detach().reshape(-1), mass, group)
             losses = losses.reshape(-1)
@@ -186,19 +183,13 @@ class RankedRangeLoss(nn.Module):
             return None
         return None if target.is_floating_point() else target != IGNORED
 
-    @staticmethod
-    def _mean(losses: Tensor, counts: Tensor | None) -> Tensor:
-        """Return the mean of the losses that count, along the last dimension."""
+    def _mean(self, losses: Tensor, target: Tensor | None, dim: int) -> Tensor:
+        """Return the mean of the losses that count, over all dimensions from `dim` on."""
+        losses, counts = losses.flatten(dim), self._counts(target)
         if counts is None:
             return losses.mean(dim=-1)
+        counts = counts.flatten(dim)
         return (losses * counts).sum(dim=-1) / counts.sum(dim=-1).clamp(min=1)
-
-    def _row_losses(self, losses: Tensor, counts: Tensor | None) -> Tensor:
-        """Return one loss for each row: the mean over what it has of them."""
-        if losses.ndim == 1:
-            return losses
-        counts = None if counts is None else counts.flatten(1)
-        return self._mean(losses.flatten(1), counts)
 
     def _unreduced(self, input: Tensor, target: Tensor) -> Tensor:  # noqa: A002
         """Return one loss for each row, or for each entry."""

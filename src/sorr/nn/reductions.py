@@ -14,6 +14,7 @@ from sorr._checks import as_label_count
 from sorr.ranked import Mass, RankedRange, ranked_range_weights
 
 _HALF = (torch.float16, torch.bfloat16)
+_SHORT = 1024  # losses: up to here, a scalar product rounds no more than a sum, and is faster
 
 
 def average_ranked_range(
@@ -390,7 +391,8 @@ def weighted_sum(losses: Tensor, weights: Tensor) -> Tensor:
     Losses of weight zero may be infinite.
     """
     if not torch.compiler.is_compiling():
-        value = (losses * weights).sum(dim=-1)
+        is_short = losses.ndim == 1 and len(losses) <= _SHORT and losses.dtype == weights.dtype
+        value = losses.dot(weights) if is_short else (losses * weights).sum(dim=-1)
         known = value.detach()
         if math.isfinite(known) if known.ndim == 0 else bool(known.isfinite().all()):
             return value.to(losses.dtype)

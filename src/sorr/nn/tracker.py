@@ -6,7 +6,7 @@ import math
 import warnings
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,9 @@ from sorr._checks import as_count
 from sorr.nn.processes import Group, agree, gather_parts, resolve_group
 from sorr.nn.reductions import average_weights, refuse_nan
 from sorr.ranked import Mass, RankedRange
-from sorr.share import Judgement, judge_labels
+
+if TYPE_CHECKING:
+    from sorr.share import Judgement
 
 # Both were chosen on seeds 0 and 1 of the ten cells of `benchmarks/networks.py` with the MLP and
 # 10,000 rows: mean accuracy 89.2. The benchmark reports other seeds.
@@ -218,6 +220,8 @@ class RankTracker(nn.Module):
             As `sorr.judge_labels` makes it: probabilities, verdict, counts, and a table of
             suspects by its ``to_csv()``.
         """
+        from sorr.share import judge_labels  # loads scikit-learn
+
         K = self._classes("judge()")
         names = np.arange(K) if classes is None else np.asarray(classes)
         if len(names) != K:
@@ -269,21 +273,23 @@ class RankTracker(nn.Module):
         """
         group = resolve_group(self.process_group)
         values = losses.detach()
-        if math.isnan(values.sum()):
+        if math.isnan(values.sum().item()):
             refuse_nan(values.float().cpu().numpy())
         if self.is_window:
             return self._weigh_in_window(values.to(self._recent), group).to(losses.device)
-        index = self._as_index(index, len(values))
+        n = len(values)
+        index = self._as_index(index, n)
         weights = self._weights_of(index)
-        batch = [index, values.to(self.losses)]
+        tables, batch = [self.losses], [values.to(self.losses)]
         if self.n_classes is not None:
-            batch += self._as_predictions(logits, targets, len(values))
+            tables += self.logits, self.labels
+            batch += self._as_predictions(logits, targets, n)
         if group is not None:
-            batch = _gather_batch(batch, group)
-        n_batch = len(batch[0])
-        for table, part in zip(self._tables, batch[1:], strict=True):
-            table[batch[0]] = part
-        self._visits += n_batch
+            index, *batch = _gather_batch([index, *batch], group)
+            n = len(index)
+        for table, part in zip(tables, batch, strict=True):
+            table.index_copy_(0, index, part)
+        self._visits += n
         if self._visits > 3 * self.n_rows:
             warnings.warn(
                 f"more than three times the {self.n_rows:,} rows were visited since the last "
@@ -292,12 +298,7 @@ class RankTracker(nn.Module):
                 RuntimeWarning,
                 stacklevel=6,  # the caller of the criterion
             )
-        return weights.div_(n_batch).to(losses.device)
-
-    @property
-    def _tables(self) -> list[Tensor]:
-        """Return what is recorded of each row."""
-        return [self.losses] if self.n_classes is None else [self.losses, self.logits, self.labels]
+        return weights.div_(n).to(losses.device)
 
     def step(self) -> None:
         """Finish an epoch: choose the rows that the next one drops. All processes have to call."""
@@ -438,7 +439,7 @@ class RankTracker(nn.Module):
                 f"{targets.dtype}; needed ({n}, {K}), because n_classes={K}, and an int for each "
                 "row. For other targets, use RankTracker(n_rows, m=0.1), which ranks losses"
             )
-        low, high = (int(end) for end in targets.aminmax()) if n else (0, 0)
+        low, high = (end.item() for end in targets.aminmax()) if n else (0, 0)
         if low < 0 or high >= K:
             raise ValueError(
                 f"target goes from {low} to {high}; needed labels from 0 to {K - 1}, because "
