@@ -1,3 +1,6 @@
+import math
+
+import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
@@ -113,11 +116,33 @@ def test_a_tracker_ranks_rows_by_the_losses_that_count():
     inputs = torch.randn(3, 3, 3)
     losses = functional.cross_entropy(inputs, targets, reduction="none")
     criterion = RankedRangeLoss(tracker=RankTracker(3, m=1))
-    criterion(inputs, targets, index=torch.arange(3))
-    expected = [losses[0, :2].mean().item(), losses[1, 0].item(), 0]
+    found = criterion(inputs, targets, index=torch.arange(3))
+    expected = [losses[0, :2].mean().item(), losses[1, 0].item(), math.nan]
     assert_allclose(criterion.tracker.losses, expected, rtol=1e-6)
-    expected = functional.cross_entropy(inputs, targets).item()
-    assert_allclose(criterion.eval()(inputs, targets).item(), expected, rtol=1e-6)
+    assert_allclose(found.item(), np.nanmean(expected), rtol=1e-6)
+    assert_allclose(criterion.eval()(inputs, targets).item(), np.nanmean(expected), rtol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{"n_rows": 4}, {"window": 4}])
+def test_rows_without_a_label_are_none_to_a_tracker_of_losses(options):
+    logits, labels = batch(4)
+    labels[1] = -100
+    criterion = RankedRangeLoss(tracker=RankTracker(m=1, **options))
+    index = torch.arange(4) if "n_rows" in options else None
+    expected = functional.cross_entropy(logits, labels).item()
+    assert_allclose(criterion(logits, labels, index=index).item(), expected, rtol=1e-6)
+    assert_allclose(criterion.eval()(logits, labels).item(), expected, rtol=1e-6)
+    nothing = torch.full((4,), -100)
+    assert criterion.eval()(logits, nothing) == 0
+    assert criterion.train()(logits, nothing, index=index) == 0
+
+
+def test_probabilities_are_told_to_a_tracker_as_logits():
+    probabilities, labels = torch.tensor([0.02, 0.1, 0.9, 1.0]), torch.tensor([0.0, 0, 1, 1])
+    criterion = RankedRangeLoss(loss="binary_cross_entropy", tracker=RankTracker(4, 2))
+    criterion(probabilities, labels, index=torch.arange(4))
+    assert_allclose(criterion.tracker.logits.softmax(1)[:, 1], probabilities, rtol=1e-6)
+    assert criterion.tracker.logits.isfinite().all()
 
 
 def test_evaluation_records_nothing_and_drops_nothing():

@@ -9,7 +9,8 @@ torch = pytest.importorskip("torch", reason="sorr.nn needs PyTorch")
 import torch.distributed as dist  # noqa: E402
 from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 
-from sorr.nn import RankedRangeLoss, RankTracker  # noqa: E402
+from sorr.nn import RankedRangeLoss, RankTracker, trimmed_mean  # noqa: E402
+from sorr.nn.tracker import gather_batch  # noqa: E402
 from tests.nn.launch import TIMEOUT, launch  # noqa: E402
 from tests.nn.training import Run, blobs  # noqa: E402
 
@@ -70,7 +71,34 @@ def refuse_nan(rank, world):  # noqa: ARG001
     return None
 
 
+def share_within_a_group(rank, world):
+    """Rank in the last two processes alone; the second one has other records than the first."""
+    group = dist.new_group([world - 2, world - 1])
+    parts = problem()[1].split([5, 7])
+    if rank < world - 2:
+        return
+    second = rank == world - 1
+    value = RankedRangeLoss(0.2, process_group=group)(parts[second])
+    assert value.item() == pytest.approx(trimmed_mean(problem()[1], 0.2).item(), rel=1e-12)
+    for other in ({"weight": torch.ones(len(parts[1]))}, {}):  # weights, or float32, in one of them
+        own = parts[second] if other or second else parts[0].float()
+        with pytest.raises(RuntimeError, match="had losses or weights of another kind"):
+            RankedRangeLoss(0.2, process_group=group)(own, **(other if second else {}))
+    tracker = RankTracker(12, m=4, warmup=0, ramp=1, process_group=group)
+    tracker.weigh(parts[second], torch.arange(12).split([5, 7])[second])
+    expected = problem()[1].argsort(descending=True)[:4].sort().values
+    if second:
+        tracker.losses.neg_()
+        evaluated = RankedRangeLoss(0.2, process_group=group).eval()(parts[1])  # without the other
+        assert evaluated == trimmed_mean(parts[1], 0.2)
+    tracker.step()
+    assert tracker.dropped.nonzero()[:, 0].equal(expected)
+    whole = gather_batch([torch.tensor([2**24 + 1 + second])], group)[0]
+    assert whole.tolist() == [2**24 + 1, 2**24 + 2]  # single precision has no such number
+
+
 def everything(rank, world):
+    share_within_a_group(rank, world)
     return share_batches(rank, world), share_windows(rank, world), refuse_nan(rank, world)
 
 

@@ -173,6 +173,19 @@ def test_half_precision_is_ranked_and_added_up_in_single(dtype):
     assert losses.grad.double().sum().item() == pytest.approx(1, rel=1e-2)
 
 
+@pytest.mark.parametrize("weight", [None, torch.full((4,), 2.0)])
+@pytest.mark.parametrize(("dtype", "gap"), [(torch.float32, 2**-20), (torch.float64, 2**-40)])
+def test_losses_are_ranked_in_their_own_precision(dtype, gap, weight):
+    losses = (1 + gap * torch.tensor([2, 3, 0, 1], dtype=dtype)).requires_grad_()
+    trimmed_mean(losses, 0.5, weight=weight).backward()
+    assert losses.grad.tolist() == [0, 0, 0.5, 0.5]
+
+
+def test_gradients_do_not_flow_into_weights():
+    weight = torch.rand(6, requires_grad=True)
+    assert not trimmed_mean(torch.rand(6), 0.2, weight=weight).requires_grad
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_other_precisions_stay_what_they_are(dtype):
     assert average_ranked_range(torch.rand(9, dtype=dtype), 0.2).dtype == dtype
@@ -314,6 +327,24 @@ def test_one_label_may_be_given_by_its_number(function):
     assert function(scores, labels, 2).tolist() == function(scores, sets, 2).tolist()
 
 
+@pytest.mark.parametrize("loss", [top_k_multilabel_loss, top_k_subset_loss])
+def test_scores_that_are_no_numbers_are_not_hidden(loss):
+    scores, targets = torch.tensor([[1.0, math.nan, 0, 0], [3, 1, 0, 0]]), torch.tensor([0, 0])
+    losses = loss(scores, targets, 1)
+    assert losses.isnan().tolist() == [True, False]
+    with pytest.raises(ValueError, match="the first at position 0"):
+        trimmed_mean(losses, 1)
+
+
+@pytest.mark.parametrize("loss", [top_k_multilabel_loss, top_k_subset_loss])
+def test_masked_labels_miss_nothing(loss):
+    scores = torch.tensor([[3.0, 1.0, -math.inf, -math.inf]], requires_grad=True)
+    value = loss(scores, torch.tensor([[True, True, False, False]]), 2)
+    value.sum().backward()
+    assert value.tolist() == [0]
+    assert scores.grad.tolist() == [[0, 0, 0, 0]]
+
+
 def test_equal_scores_share_the_gradient():
     scores = torch.tensor([[1.0, 1.0, 1.0]], requires_grad=True)
     top_k_multilabel_loss(scores, torch.tensor([[True, False, False]]), 1).sum().backward()
@@ -331,3 +362,5 @@ def test_equal_scores_share_the_gradient():
 def test_label_sets_that_do_not_fit_are_refused(scores, targets, k, message):
     with pytest.raises(ValueError, match=message):
         top_k_multilabel_loss(scores, targets, k)
+    with pytest.raises(TypeError, match="targets is of type list; needed a tensor"):
+        top_k_subset_loss(scores, [0, 1], k)

@@ -135,6 +135,24 @@ def test_both_ends_of_the_range_come_with_the_ramp():
     assert found == [[0, 1, 28, 29], [*range(4), *range(26, 30)], [*range(6), *range(24, 30)]]
 
 
+def test_rows_that_are_dropped_are_none_of_the_easiest():
+    # Rows 0 and 1 contradict the network, and have the smallest losses all the same.
+    labels = rows(10) % 2
+    logits = 5.0 * torch.nn.functional.one_hot(labels, 2)
+    logits[:2] = logits[:2].flip(1)
+    tracker = RankTracker(10, 2, m=0.2, k=0.8, warmup=0, ramp=1)
+    tracker.weigh(torch.arange(10.0), rows(10), logits, labels)
+    tracker.step()
+    assert tracker.dropped.nonzero()[:, 0].tolist() == [0, 1, 2, 3]
+
+
+def test_the_number_of_rows_to_drop_may_change():
+    tracker = visited([1.0, 5.0, 2.0, 4.0, 3.0], 1)
+    tracker.m = 0.6
+    tracker.step()
+    assert tracker.dropped.sum() == 3
+
+
 def test_infinite_losses_of_dropped_rows_leave_the_loss_finite():
     tracker = visited([1.0, math.inf, 3.0], 1)
     losses = torch.tensor([1.0, math.inf, 3.0], requires_grad=True)
@@ -188,7 +206,7 @@ def test_odds_of_many_rows_are_those_of_each(monkeypatch):
 
 
 def after_one_step(logits, labels):
-    tracker = RankTracker(len(labels), 2, warmup=0, ramp=1)
+    tracker = RankTracker(*logits.shape, warmup=0, ramp=1)
     losses = torch.nn.functional.cross_entropy(logits, labels, reduction="none")
     tracker.weigh(losses, rows(len(labels)), logits, labels)
     tracker.step()
@@ -209,6 +227,20 @@ def test_auto_drops_a_quarter_more_than_the_confident_rows_tell():
     # With 60 of them, class 0 has more rows with label 1 than class 1 has: none of them goes.
     labels[:60] = 1
     assert not after_one_step(logits, labels).any()
+
+
+def test_only_differences_of_logits_count():
+    logits, labels = torch.randn(300, 3, generator=torch.Generator().manual_seed(0)), rows(300) % 3
+    logits += 3 * torch.nn.functional.one_hot(labels, 3)
+    dropped = after_one_step(logits, labels)
+    assert dropped.any()
+    assert dropped.equal(after_one_step(logits + 5 * rows(300)[:, None] % 7, labels))
+
+
+def test_there_may_be_hundreds_of_classes():
+    predicted = rows(600) % 300
+    rates = estimate_transition(predicted, torch.rand(600), predicted, 300)
+    assert rates.argmax(1).equal(rows(300))
 
 
 def test_auto_finds_wrong_labels_of_one_class_and_their_number():
@@ -257,6 +289,45 @@ def test_the_judgement_is_that_of_two_looks():
     ]
     assert judgement.flagged_[wrong].mean() > 0.8
     assert judgement.to_csv().startswith("row,given,suggested")
+
+
+def test_rows_that_came_late_have_one_look():
+    x, y, _ = blobs(wrong=0.4)
+    run = Run(x, y, warmup=1)
+    for epoch in range(4):
+        for index in run.order(epoch):
+            run.train_batch(index[(index < 500) | (epoch > 1)])
+        run.tracker.step()
+    early = run.tracker._early_logits
+    assert early[500:].isnan().all()
+    assert early[:500].isfinite().all()
+    early[500:] = run.tracker.logits[500:]
+    expected = run.tracker.judge()
+    early[500:] = torch.nan
+    assert_allclose(run.tracker.judge().score_, expected.score_)
+
+
+def test_masked_classes_are_judged_as_improbable():
+    x, y, wrong = blobs(1500, wrong=0.4)
+    tracker = Run(x, y).train(8).tracker
+    expected = tracker.judge()
+    masked = torch.full((1500, 1), -math.inf)
+    wide = RankTracker(1500, 4)
+    for name in ("logits", "_early_logits"):
+        setattr(wide, name, torch.cat([getattr(tracker, name), masked], dim=1))
+    wide.labels, wide.epoch = tracker.labels, tracker.epoch
+    found = wide.judge()
+    assert found.verdict_ == expected.verdict_
+    assert (found.flagged_ == expected.flagged_).mean() > 0.99
+    assert found.flagged_[wrong].mean() > 0.8
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_of_one_label_nothing_is_known(n_classes):
+    logits, labels = torch.randn(60, n_classes), torch.zeros(60, dtype=torch.long)
+    tracker = RankTracker(60, n_classes)
+    tracker.weigh(torch.rand(60), rows(60), logits, labels)
+    assert tracker.judge().verdict_ == "none"
 
 
 def test_right_labels_are_not_called_wrong():
@@ -351,11 +422,46 @@ def test_a_resumed_run_is_the_uninterrupted_one_bit_by_bit(batches, tmp_path):
     assert whole.tracker.history == resumed.tracker.history
 
 
+def test_a_window_resumes_where_it_was():
+    batches = torch.rand(9, 5, generator=torch.Generator().manual_seed(0))
+    whole, first, resumed = (RankTracker(m=0.2, window=16, warmup=0) for _ in range(3))
+    expected = [whole.weigh(batch) for batch in batches]
+    for batch in batches[:5]:
+        first.weigh(batch)
+    resumed.load_state_dict(first.state_dict())
+    found = [resumed.weigh(batch) for batch in batches[5:]]
+    assert all(one.equal(other) for one, other in zip(found, expected[5:], strict=True))
+
+
 @pytest.mark.parametrize("options", [{"n_rows": 8, "n_classes": 3}, {"window": 9, "m": 0.1}])
 def test_a_checkpoint_of_another_tracker_is_refused(options):
     state = RankTracker(9, 3).state_dict()
     with pytest.raises((ValueError, RuntimeError), match="the checkpoint is of another"):
         RankTracker(**options).load_state_dict(state)
+
+
+@pytest.mark.parametrize("n_classes", [None, 4])
+def test_a_checkpoint_that_is_refused_changes_nothing(n_classes):
+    other, tracker = RankTracker(9, n_classes, m=1), RankTracker(9, 3)
+    other.losses.fill_(1)
+    for state in (other.state_dict(), {"_extra_state": {}}):
+        with pytest.raises((ValueError, RuntimeError), match="the checkpoint is of another"):
+            tracker.load_state_dict(state)
+        assert tracker.losses.isnan().all()
+
+
+@pytest.mark.filterwarnings("ignore")  # of PyTorch, about a run without processes
+def test_a_distributed_checkpoint_resumes(tmp_path):
+    checkpoint = pytest.importorskip("torch.distributed.checkpoint")
+    first = visited([1.0, 5.0, 2.0], 1)
+    checkpoint.save(first.state_dict(), checkpoint_id=tmp_path)
+    resumed = RankTracker(3, m=1)
+    state = resumed.state_dict()
+    checkpoint.load(state, checkpoint_id=tmp_path)
+    resumed.load_state_dict(state)
+    assert resumed.history == first.history
+    assert resumed.epoch == 1
+    assert resumed.dropped.equal(first.dropped)
 
 
 def test_the_tables_are_no_buffers_and_keep_their_precision():
@@ -375,6 +481,15 @@ def test_the_tables_are_no_buffers_and_keep_their_precision():
 def test_the_tables_move_with_the_module():
     tracker = RankTracker(9, 3).to("meta")
     assert {table.device.type for table in tracker._state().values()} == {"meta"}
+
+
+def test_a_tracker_made_without_memory_starts_empty():
+    with torch.device("meta"):
+        criterion = RankedRangeLoss(tracker=RankTracker(9, 3))
+    tracker = criterion.to_empty(device="cpu").tracker
+    assert tracker.losses.isnan().all()
+    assert not tracker.dropped.any()
+    assert (tracker.labels == -1).all()
 
 
 def test_the_history_tells_of_dropped_and_kept_rows():
@@ -469,8 +584,20 @@ def test_epochs_that_never_end_are_noticed():
     for _ in range(3):
         tracker.weigh(torch.ones(4), torch.arange(4))
     criterion = RankedRangeLoss(tracker=tracker)
-    with pytest.warns(RuntimeWarning, match="needed a call of step") as found:
+    with pytest.warns(RuntimeWarning, match=r"without a call of RankTracker.step\(\)") as found:
         criterion(torch.ones(4), index=torch.arange(4))
+    assert found[0].filename == __file__
+    tracker.step()
+    for _ in range(9):  # a sampler may take its time
+        criterion(torch.ones(4), index=torch.arange(4))
+
+
+def test_numbers_of_other_rows_are_noticed():
+    x, y, _ = blobs(60)
+    run = Run(x, y).train(2)
+    order = torch.randperm(60)  # rows in the order of an epoch, numbered in that order
+    with pytest.warns(RuntimeWarning, match="of 50 rows have another label than at") as found:
+        run.criterion(run.model(x[order[:50]]), y[order[:50]], index=rows(50))
     assert found[0].filename == __file__
 
 

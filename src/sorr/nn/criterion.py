@@ -143,11 +143,12 @@ class RankedRangeLoss(nn.Module):
         if (tracker := self.tracker) is not None:  # looked up once: a module takes its time
             if weight is not None:
                 raise ValueError("weight does not go with a tracker; needed one of them")
+            if losses.ndim > 1 or tracker.n_classes is None or not self.training:
+                losses, index = self._row_means(losses, target, index)
             if not self.training:
-                return self._mean(losses, target, 0)
-            if losses.ndim > 1:
-                losses = self._mean(losses, target, 1)
-            weights = tracker.weigh(losses, index, None if target is None else input, target)
+                return losses.sum() / max(len(losses), 1)
+            predictions = None if target is None else self._as_logits(input)
+            weights = tracker.weigh(losses, index, predictions, target)
             group = resolve_group(tracker.process_group)
         else:
             if index is not None:
@@ -183,13 +184,27 @@ class RankedRangeLoss(nn.Module):
             return None
         return None if target.is_floating_point() else target != IGNORED
 
-    def _mean(self, losses: Tensor, target: Tensor | None, dim: int) -> Tensor:
-        """Return the mean of the losses that count, over all dimensions from `dim` on."""
-        losses, counts = losses.flatten(dim), self._counts(target)
+    def _row_means(
+        self, losses: Tensor, target: Tensor | None, index: Tensor | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """Return the mean of the losses that count of each row, and the rows that have any."""
+        n = len(losses)
+        losses, counts = losses[:, None].flatten(1), self._counts(target)
         if counts is None:
-            return losses.mean(dim=-1)
-        counts = counts.flatten(dim)
-        return (losses * counts).sum(dim=-1) / counts.sum(dim=-1).clamp(min=1)
+            return losses.mean(dim=1), index
+        counts = counts[:, None].flatten(1)
+        n_counts = counts.sum(dim=1)
+        rows = n_counts.nonzero()[:, 0]
+        if isinstance(index, Tensor) and len(index) == n:
+            index = index[rows.to(index.device)]
+        return torch.where(counts, losses, 0.0).sum(dim=1)[rows] / n_counts[rows], index
+
+    def _as_logits(self, predictions: Tensor) -> Tensor:
+        """Return what the tracker takes for logits; two loss functions take other predictions."""
+        if self.loss != "binary_cross_entropy":  # the logarithms that nll_loss takes are logits
+            return predictions
+        predictions = predictions.detach()
+        return predictions.logit(eps=torch.finfo(predictions.dtype).eps)
 
     def _unreduced(self, input: Tensor, target: Tensor) -> Tensor:  # noqa: A002
         """Return one loss for each row, or for each entry."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -29,10 +30,13 @@ def gather_parts(part: Tensor, group: Group) -> tuple[Tensor, slice]:
     """
     part = part.detach()
     with _explained(group):
-        n = torch.tensor([len(part)], device=part.device)
-        sizes = [torch.zeros_like(n) for _ in range(dist.get_world_size(group))]
-        dist.all_gather(sizes, n, group=group)
-        counts = [int(size) for size in sizes]
+        kind = [math.prod(part.shape[1:]), part.element_size()]
+        own = torch.tensor([len(part), *kind], device=part.device)
+        forms = [torch.zeros_like(own) for _ in range(dist.get_world_size(group))]
+        dist.all_gather(forms, own, group=group)
+        counts, *kinds = zip(*(form.tolist() for form in forms), strict=True)
+        if any(len(set(each)) > 1 for each in kinds):
+            raise ValueError(f"numbers for each row: {kinds[0]}, their bytes: {kinds[1]}")
         padded = part.new_zeros((max(counts), *part.shape[1:]))
         padded[: len(part)] = part
         parts = [torch.empty_like(padded) for _ in counts]

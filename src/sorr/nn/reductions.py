@@ -196,7 +196,7 @@ def top_k_multilabel_loss(scores: Tensor, targets: Tensor, k: int) -> Tensor:
     next_rank = torch.full_like(true[:, 0], k + 1, dtype=torch.long)
     next_best = _score_at_rank(scores, torch.ones_like(true), next_rank)
     lowest_true = _score_at_rank(scores, true, true.sum(dim=1))
-    return torch.relu(1 + next_best - lowest_true)
+    return _missed_margin(scores, next_best, lowest_true)
 
 
 def top_k_subset_loss(scores: Tensor, targets: Tensor, k: int) -> Tensor:
@@ -233,11 +233,20 @@ def top_k_subset_loss(scores: Tensor, targets: Tensor, k: int) -> Tensor:
     r = true.sum(dim=1).clamp(max=k)
     best_false = _score_at_rank(scores, ~true, k - r + 1)
     worst_true = _score_at_rank(scores, true, r)
-    return torch.relu(1 + best_false - worst_true)
+    return _missed_margin(scores, best_false, worst_true)
+
+
+def _missed_margin(scores: Tensor, unwanted: Tensor, wanted: Tensor) -> Tensor:
+    """Return by how much one score is not 1 below another; NaN if any score of the row is."""
+    missed = torch.relu(1 + unwanted - wanted)
+    return torch.where(scores.detach().isnan().any(dim=1), torch.nan, missed)
 
 
 def _as_label_sets(scores: Tensor, targets: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """Return scores, and which labels are true."""
+    for name, given in (("scores", scores), ("targets", targets)):
+        if not isinstance(given, Tensor):
+            raise TypeError(f"{name} is of type {type(given).__name__}; needed a tensor")
     if scores.ndim != 2 or not scores.is_floating_point():
         raise ValueError(
             f"scores has shape {tuple(scores.shape)} and dtype {scores.dtype}; needed floats of "
@@ -270,7 +279,8 @@ def _score_at_rank(scores: Tensor, among: Tensor, rank: Tensor) -> Tensor:
     tied = (known == cut) & among & exists[:, None]
     shares = tied.to(scores.dtype) / tied.sum(dim=1, keepdim=True).clamp(min=1)
     # The differences are zero: they carry the gradient, and no rounding error.
-    value = cut[:, 0] + (torch.where(tied, scores - cut, 0.0) * shares).sum(dim=1)
+    offset = torch.where(tied & cut.isfinite(), scores - cut, 0.0)
+    value = cut[:, 0] + (offset * shares).sum(dim=1)
     missing = torch.where(rank >= 1, -infinity, infinity).to(scores.dtype)
     return torch.where(exists, value, missing)
 

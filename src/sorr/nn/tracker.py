@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import sys
 import warnings
 from contextlib import suppress
 from dataclasses import replace
@@ -33,6 +35,7 @@ because the network has learned some of them. With 1: 88.3, with 1.5: 89.1, with
 with twice as much: 88.6."""
 
 
+_LOWEST = math.log(sys.float_info.min)  # log probability
 _ENTRIES = 1 << 20  # of a table that are looked at at a time, to save memory
 
 
@@ -174,25 +177,28 @@ class RankTracker(nn.Module):
         if n_classes is not None:
             n_classes = as_count("n_classes", n_classes, lowest=2, what="a number of classes")
         self.n_classes, self.m, self.k = n_classes, m, k
-        ranks = RankedRange(0 if m == "auto" else m, k)
-        ranks.resolve(self.n_rows)  # for its messages, which speak of values
-        ends = ranks.resolve(float(self.n_rows))
-        assert ends.k is not None  # resolved
-        self._low, self._high = float(ends.m) / self.n_rows, float(ends.k) / self.n_rows
+        RankedRange(0 if m == "auto" else m, k).resolve(self.n_rows)  # for its messages
         self.epoch = 0
         self.history: list[dict[str, float]] = []
         self._visits = 0
-        # No buffers: `DistributedDataParallel` would send them to all processes with every batch.
-        n, K = self.n_rows, self.n_classes
+        self._make_tables()
+
+    def _make_tables(self, device: torch.device | None = None) -> None:
+        """Make the tables of a tracker that has seen nothing.
+
+        They are no buffers: `DistributedDataParallel` would send these with every batch.
+        """
+
+        def table(value: float, *columns: int, dtype: torch.dtype = torch.float32) -> Tensor:
+            return torch.full((self.n_rows, *columns), value, dtype=dtype, device=device)
+
         if self.is_window:
-            self._recent = torch.full((n,), torch.nan, dtype=torch.float32)
+            self._recent = table(torch.nan)
             return
-        self.losses = torch.full((n,), torch.nan, dtype=torch.float32)
-        self._row_weights = torch.ones(n, dtype=torch.float32)
-        if K is not None:
-            self.labels = torch.full((n,), -1, dtype=torch.long)
-            self.logits = torch.zeros((n, K), dtype=torch.float32)
-            self._early_logits = torch.zeros((n, K), dtype=torch.float32)
+        self.losses, self._row_weights = table(torch.nan), table(1.0)
+        if (K := self.n_classes) is not None:
+            self.labels = table(-1, dtype=torch.long)
+            self.logits, self._early_logits = table(0.0, K), table(torch.nan, K)
 
     # -- What it says
 
@@ -235,11 +241,14 @@ class RankTracker(nn.Module):
         labels = names[self.labels.cpu().numpy()]
         looks = {"the network at the last visit": self.logits}
         if self.epoch >= self._early:
-            looks["the network in its first epoch with dropped rows"] = self._early_logits
+            early = torch.where(self._early_logits.isnan(), self.logits, self._early_logits)
+            looks["the network in its first epoch with dropped rows"] = early
         found = []
         for name, logits in looks.items():
-            values = logits.cpu().double().numpy()
-            judged = judge_labels(values, labels, classes=names, scores=True)
+            values = logits.cpu().double()
+            if values.isinf().any():  # of classes that are masked
+                values = values.log_softmax(dim=1).clamp(min=_LOWEST)
+            judged = judge_labels(values.numpy(), labels, classes=names, scores=True)
             found.append(replace(judged, models_=((name, judged.evidence_),)))
         return found[0] if len(found) == 1 else found[0].confirm(found[1], keep_odds=True)
 
@@ -284,17 +293,18 @@ class RankTracker(nn.Module):
         if self.n_classes is not None:
             tables += self.logits, self.labels
             batch += self._as_predictions(logits, targets, n)
+            if self._visits == 0 and self.epoch > 0:
+                self._compare_labels(index, batch[-1])
         if group is not None:
-            index, *batch = _gather_batch([index, *batch], group)
+            index, *batch = gather_batch([index, *batch], group)
             n = len(index)
         for table, part in zip(tables, batch, strict=True):
             table.index_copy_(0, index, part)
         self._visits += n
-        if self._visits > 3 * self.n_rows:
+        if self.epoch == 0 and self._visits > 3 * self.n_rows:
             warnings.warn(
-                f"more than three times the {self.n_rows:,} rows were visited since the last "
-                "RankTracker.step(); needed a call of step() after each epoch, which chooses the "
-                "rows to drop",
+                f"more than three times the {self.n_rows:,} rows were visited without a call of "
+                "RankTracker.step(); needed one after each epoch: it chooses the rows to drop",
                 RuntimeWarning,
                 stacklevel=6,  # the caller of the criterion
             )
@@ -307,6 +317,7 @@ class RankTracker(nn.Module):
         self._visits = 0
         if self.epoch == self._early and self.n_classes is not None:
             self._early_logits.copy_(self.logits)
+            self._early_logits[self.labels < 0] = torch.nan
         if part := self._part:
             self._row_weights.copy_(self._choose(part))
             if (group := resolve_group(self.process_group)) is not None:
@@ -323,11 +334,19 @@ class RankTracker(nn.Module):
         """Return the part of the rows to drop that are dropped already."""
         return min(1.0, max(0.0, (self.epoch - self.warmup + 1) / self.ramp))
 
+    def _ends(self) -> tuple[float, float]:
+        """Return the share of rows above the range, and down to its end."""
+        n = self.n_rows
+        ends = RankedRange(0 if self.m == "auto" else self.m, self.k).resolve(float(n))
+        assert ends.k is not None  # resolved
+        return float(ends.m) / n, float(ends.k) / n
+
     # -- Which rows
 
     def _choose(self, part: float) -> Tensor:
         """Return the weight of each row, if only a part of those to drop are dropped yet."""
         kept = torch.ones(self.n_rows, device="cpu")
+        low, high = self._ends()
         losses = self.losses.cpu()
         rows = (~losses.isnan()).nonzero()[:, 0]
         n = len(rows)
@@ -335,7 +354,7 @@ class RankTracker(nn.Module):
             return kept
         losses = losses[rows]
         if self.n_classes is None:
-            suspects, odds, n_wrong = rows, losses, self._low * n
+            suspects, odds, n_wrong = rows, losses, low * n
         else:
             visited = slice(None) if n == self.n_rows else rows
             logits, labels = self.logits.cpu()[visited], self.labels.cpu()[visited]
@@ -343,14 +362,14 @@ class RankTracker(nn.Module):
             transition = estimate_transition(predicted, confidence, labels, self.n_classes)
             sizes = torch.bincount(predicted, minlength=self.n_classes).double()
             share = float(sizes @ (1 - transition.diagonal())) / n
-            n_wrong = n * (MARGIN * share if self.m == "auto" else self._low)
+            n_wrong = n * (MARGIN * share if self.m == "auto" else low)
             is_learned = _is_learned(sizes[:, None] * transition)
             places = ((predicted != labels) & is_learned[labels]).nonzero()[:, 0]
             suspects, odds = rows[places], wrong_odds(logits[places], labels[places], transition)
         order = odds.argsort(descending=True, stable=True)
         dropped = suspects[order[: min(round(part * n_wrong), n - 1)]]
         kept[dropped] = 0
-        n_easy = min(round(part * (1 - self._high) * n), n - len(dropped) - 1)
+        n_easy = min(round(part * (1 - high) * n), n - len(dropped) - 1)
         if n_easy:
             easiest = torch.where(kept[rows] > 0, losses, torch.inf).argsort(stable=True)
             kept[rows[easiest[:n_easy]]] = 0
@@ -377,9 +396,9 @@ class RankTracker(nn.Module):
             return values
         past = self._recent[: min(self._visits, self.n_rows)]
         whole = torch.cat([past, batch])
-        part, n = self._part, float(len(whole))
-        low, high = part * self._low * n, (1 - part * (1 - self._high)) * n
-        weights = average_weights(whole, None, Mass(low), Mass(high))[len(past) :][own]
+        (low, high), part, n = self._ends(), self._part, float(len(whole))
+        ends = Mass(part * low * n), Mass((1 - part * (1 - high)) * n)
+        weights = average_weights(whole, None, *ends)[len(past) :][own]
         places = (self._visits + torch.arange(len(batch), device=batch.device)) % self.n_rows
         self._recent[places[-self.n_rows :]] = batch[-self.n_rows :]
         self._visits += len(batch)
@@ -447,6 +466,19 @@ class RankTracker(nn.Module):
             )
         return [logits, targets.long()]
 
+    def _compare_labels(self, index: Tensor, labels: Tensor) -> None:
+        """Warn if labels are not those of the last visit: the numbers may be of other rows."""
+        before = self.labels.index_select(0, index)
+        changed = int(((before != labels) & (before >= 0)).sum())
+        if changed:
+            warnings.warn(
+                f"{changed} of {len(index)} rows have another label than at their last visit; "
+                "needed the same number for the same row in every epoch: its place in the "
+                "training set, not in the shuffled epoch. If labels were corrected, this is right",
+                RuntimeWarning,
+                stacklevel=7,  # the caller of the criterion
+            )
+
     def _classes(self, caller: str) -> int:
         if self.n_classes is None:
             raise ValueError(
@@ -467,7 +499,11 @@ class RankTracker(nn.Module):
         """Move the tables to another device. Their precision does not change."""
         super()._apply(fn, *args, **options)
         for name, table in self._state().items():
-            setattr(self, name, table.to(fn(table.new_empty(0)).device))
+            device = fn(table.new_empty(0)).device
+            if table.is_meta and device.type != "meta":
+                self._make_tables(device)
+                break
+            setattr(self, name, table.to(device))
         return self
 
     def _state(self) -> dict[str, Tensor]:
@@ -476,23 +512,27 @@ class RankTracker(nn.Module):
 
     def get_extra_state(self) -> dict[str, Any]:
         """Return what a checkpoint holds."""
-        history = [dict(row) for row in self.history]
+        # One text, because `torch.distributed.checkpoint` expects as many entries as it finds.
+        history = json.dumps(self.history)
         state = {"epoch": self.epoch, "visits": self._visits, "history": history}
         return {**state, "tables": self._state()}
 
     def set_extra_state(self, state: Any) -> None:
         """Take over what a checkpoint holds."""
-        for name, table in self._state().items():
-            saved = state["tables"].get(name)
-            if saved is None or saved.shape != table.shape:
-                shape = None if saved is None else tuple(saved.shape)
-                raise ValueError(
-                    f"the checkpoint is of another RankTracker: {name} has shape {shape} in it; "
-                    f"needed {tuple(table.shape)}, as in {self}"
-                )
-            table.copy_(saved)
+        own = self._state()
+        saved = state.get("tables", {}) if isinstance(state, dict) else {}
+        given, needed = (
+            {name: tuple(table.shape) for name, table in tables.items()} for tables in (saved, own)
+        )
+        if given != needed:
+            raise ValueError(
+                f"the checkpoint is of another RankTracker: it has tables of the shapes {given}; "
+                f"needed {needed}, as in {self}"
+            )
+        for name, table in own.items():
+            table.copy_(saved[name])
         self.epoch, self._visits = state["epoch"], state["visits"]
-        self.history = [dict(row) for row in state["history"]]
+        self.history = json.loads(state["history"])
 
     def extra_repr(self) -> str:
         """Return the parameters in short."""
@@ -501,7 +541,7 @@ class RankTracker(nn.Module):
         return f"{size}{classes}, m={self.m!r}, k={self.k!r}"
 
 
-def _gather_batch(batch: list[Tensor], group: Group) -> list[Tensor]:
+def gather_batch(batch: list[Tensor], group: Group) -> list[Tensor]:
     """Return the batches of all processes together: float64 holds whatever is recorded."""
     columns = [part.double().reshape(len(part), *part.shape[1:] or (1,)) for part in batch]
     whole, _ = gather_parts(torch.cat(columns, dim=1), group)

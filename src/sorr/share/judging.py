@@ -113,7 +113,7 @@ def judge(
     n = len(L)
     mass = np.ones(n) if weight is None else weight
     right = as_right_labels(known, classes, n)
-    is_enough = mass.sum() >= FEWEST_ROWS
+    is_enough = mass.sum() >= FEWEST_ROWS and len(np.unique(index[mass > 0])) > 1
     post = posterior(L, index, mass, right) if is_enough else Posterior.unknown(np.exp(L))
     can_judge = post.knows >= LEAST_KNOWLEDGE
     evidence = post.evidence if can_judge else -np.inf
