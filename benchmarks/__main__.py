@@ -1,8 +1,8 @@
 """Print every benchmark, or those that are named: ``python -m benchmarks solvers``.
 
 Some have options, given after a single name: ``python -m benchmarks quality --data breast``. The
-long ones, `labels`, `regression`, `topk`, `mnist`, `audit`, `intake`, `review` and `workbench`,
-run only if named.
+long ones, `labels`, `regression`, `topk`, `mnist`, `audit`, `intake`, `review`, `workbench` and
+`networks`, run only if named.
 """
 
 import sys

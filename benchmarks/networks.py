@@ -226,6 +226,8 @@ METHODS: dict[str, Any] = {
 """Co-teaching trains two networks, and so has a function of its own."""
 RAMPS = (5, 8, 10)
 """Settings of co-teaching: the number of epochs in which the dropped share grows."""
+FOLDS, EARLY = ("held out", "held out, early"), 5
+"""Networks of five folds, trained for as many epochs as all others, or for a few only."""
 DEFAULT = ("cross-entropy", "GCE", "SCE", "ELR", "co-teaching, true share", "sorr")
 
 
@@ -293,7 +295,7 @@ RANKINGS = {
 """Of cleanlab; in the last one, probabilities are adjusted for the classes."""
 
 
-def held_out(kind: str, cell: Cell, seed: int) -> Any:
+def held_out(kind: str, cell: Cell, seed: int, epochs: int) -> Any:
     """Return probabilities of networks that have not seen the row: five folds, cross-entropy."""
     found = np.zeros((len(cell.y), CLASSES))
     folds = StratifiedKFold(5, shuffle=True, random_state=seed).split(cell.y, cell.y)
@@ -303,7 +305,7 @@ def held_out(kind: str, cell: Cell, seed: int) -> Any:
         model = network(kind)
         optimizer = torch.optim.Adam(model.parameters(), STEP)
         order = torch.Generator().manual_seed(1000 * seed + number)
-        for _ in range(EPOCHS[kind]):
+        for _ in range(epochs):
             for index in batches(len(part.y), order):
                 loss = functional.cross_entropy(model(part.x[index]), part.y[index])
                 optimizer.zero_grad()
@@ -332,8 +334,9 @@ def measure(run: Run) -> Row:
     cell = cell_of(run.name, run.noise, run.rows, run.seed)
     row: Row = {**run._asdict(), "share": float(cell.wrong.mean())}
     start = time.perf_counter()
-    if run.method == "held out":
-        probabilities = held_out(run.kind, cell, run.seed)
+    if run.method in FOLDS:
+        epochs = EPOCHS[run.kind] if run.method == "held out" else EARLY
+        probabilities = held_out(run.kind, cell, run.seed, epochs)
         row |= {
             f"cleanlab {name}": value for name, value in by_cleanlab(probabilities, cell).items()
         }
@@ -470,7 +473,7 @@ def cost_of_suspects() -> str:
         method.judge()
 
     seconds, found = ratios(
-        lambda: by_cleanlab(held_out("mlp", cell, SEEDS[0]), cell),
+        lambda: by_cleanlab(held_out("mlp", cell, SEEDS[0], EPOCHS["mlp"]), cell),
         {"tracked": tracked, "plain": lambda: train("mlp", CrossEntropy(cell, 15), cell, SEEDS[0])},
         rounds=3,
         repeats=1,
@@ -489,7 +492,7 @@ def options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--kinds", nargs="+", choices=EPOCHS, default=list(EPOCHS))
     parser.add_argument("--rows", nargs="+", type=int, default=[10_000, 20_000])
     parser.add_argument("--seeds", nargs="+", type=int, default=list(SEEDS))
-    names = [*METHODS, "held out"]
+    names = [*METHODS, *FOLDS]
     parser.add_argument("--methods", nargs="+", choices=names, default=[*DEFAULT, "held out"])
     parser.add_argument("--choose", action="store_true", help="run all settings of the peers")
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")

@@ -15,6 +15,7 @@ extensions = [
     "sphinx-mathjax-offline",
 ]
 exclude_patterns = ["_build", "figures"]
+templates_path = ["_templates"]
 numpydoc_show_class_members = False
 autodoc_typehints = "none"
 myst_heading_anchors = 3

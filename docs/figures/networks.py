@@ -29,7 +29,9 @@ def measure() -> None:
     curves = [train("mlp", method, cell, SEEDS[0]) for method in methods]
     tracker = methods[1].tracker
     tracker.step()
-    history = [{name: round(value, 4) for name, value in row.items()} for row in tracker.history]
+    history = [
+        {name: float(f"{value:.4g}") for name, value in row.items()} for row in tracker.history
+    ]
     found = {
         "accuracy": {
             name: [round(value, 2) for value in curve]

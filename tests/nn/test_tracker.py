@@ -117,9 +117,11 @@ def test_rows_without_a_visit_do_not_scale_the_loss():
     assert RankedRangeLoss(tracker=tracker)(losses, index=rows).item() == pytest.approx(1)
 
 
-def test_a_step_without_any_visit_drops_nothing():
+def test_a_step_without_any_visit_drops_nothing_and_warns():
     tracker = RankTracker(8, 3, warmup=0, ramp=1)
-    tracker.step()
+    with pytest.warns(RuntimeWarning, match="no row was visited in this epoch") as found:
+        tracker.step()
+    assert found[0].filename == __file__
     assert not tracker.dropped.any()
     assert_allclose(tracker.weigh(torch.rand(0), torch.arange(0), torch.rand(0, 3), rows(0)), [])
 
@@ -149,6 +151,7 @@ def test_rows_that_are_dropped_are_none_of_the_easiest():
 def test_the_number_of_rows_to_drop_may_change():
     tracker = visited([1.0, 5.0, 2.0, 4.0, 3.0], 1)
     tracker.m = 0.6
+    tracker.weigh(tracker.losses.clone(), rows(5))
     tracker.step()
     assert tracker.dropped.sum() == 3
 

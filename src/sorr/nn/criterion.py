@@ -65,8 +65,8 @@ class RankedRangeLoss(nn.Module):
     criterion with a tracker returns the mean of all losses.
 
     If rows have several losses, such as those of pixels, all are ranked together. A tracker ranks
-    rows by the mean of their losses. Entries with the target -100 do not count, as in
-    ``torch.nn.functional.cross_entropy``.
+    rows by the mean of their losses, and averages these means. With ``"cross_entropy"`` and
+    ``"nll_loss"``, entries with the target -100 do not count; a tracker of classes refuses them.
 
     With several processes, each gets the loss of the whole batch, and gradients that average to
     its gradient, as `DistributedDataParallel` averages them.

@@ -313,6 +313,13 @@ class RankTracker(nn.Module):
     def step(self) -> None:
         """Finish an epoch: choose the rows that the next one drops. All processes have to call."""
         self._refuse_window("step()")
+        if self._visits == 0:
+            warnings.warn(
+                "no row was visited in this epoch, so nothing new is known; needed the criterion "
+                "in training mode: call criterion.train() after criterion.eval()",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         self.epoch += 1
         self._visits = 0
         if self.epoch == self._early and self.n_classes is not None:
