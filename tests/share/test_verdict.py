@@ -180,6 +180,18 @@ def test_too_few_rows_are_not_judged(n):
     assert_array_equal(found.count_, 0)
 
 
+@pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.parametrize("weight", [None, np.repeat([1.0, 0.0], 60)])
+def test_of_a_single_label_nothing_is_known(K, weight):
+    P = np.random.default_rng(0).dirichlet(np.ones(K), 60 if weight is None else 120)
+    y = np.zeros(len(P), dtype=int)
+    y[60:] = 1  # of no weight
+    found = judge_labels(P, y, classes=range(K), sample_weight=weight)
+    assert not found.can_judge
+    assert found.sentence.startswith("All rows have the same label")
+    assert not found.tier_.any()
+
+
 def test_weights_count_among_the_fewest_rows():
     P, y, _ = simulate.labelled(60, rate=0.1)
     light = judge_labels(P, y, sample_weight=np.full(60, 0.5))

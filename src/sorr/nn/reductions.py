@@ -403,8 +403,8 @@ def weighted_sum(losses: Tensor, weights: Tensor) -> Tensor:
     if not torch.compiler.is_compiling():
         is_short = losses.ndim == 1 and len(losses) <= _SHORT and losses.dtype == weights.dtype
         value = losses.dot(weights) if is_short else (losses * weights).sum(dim=-1)
-        known = value.detach()
-        if math.isfinite(known) if known.ndim == 0 else bool(known.isfinite().all()):
-            return value.to(losses.dtype)
+        is_single = value.ndim == 0
+        if math.isfinite(value.item()) if is_single else bool(value.detach().isfinite().all()):
+            return value if value.dtype == losses.dtype else value.to(losses.dtype)
     kept = torch.where(weights > 0, losses, torch.zeros_like(losses))
     return (kept * weights).sum(dim=-1).to(losses.dtype)

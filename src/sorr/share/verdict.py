@@ -394,6 +394,8 @@ class Judgement(Verdict):
                 f"There are {self.mass_.sum():g} rows, too few to judge labels; needed "
                 f"{FEWEST_ROWS} or more."
             ]
+        if not self.can_judge and len(np.unique(self.index_[self.mass_ > 0])) == 1:
+            return ["All rows have the same label, so there is nothing to compare it with."]
         if not self.can_judge:
             return [
                 "This model cannot judge the labels: it predicts them hardly better than the "
