@@ -38,8 +38,7 @@ def test_it_draws_on_the_axes_given():
     assert DroppedLossDisplay(HISTORY, 300).plot(ax).ax_ is ax
 
 
-def test_a_history_without_epochs_is_refused():
-    with pytest.raises(
-        ValueError, match=r"needed one finished epoch or more: call RankTracker.step"
-    ):
-        DroppedLossDisplay([], 300)
+@pytest.mark.parametrize("history", [[], [{"epoch": 1, "n_dropped": 0}]])
+def test_a_history_without_losses_is_refused(history):
+    with pytest.raises(ValueError, match=r"history has no losses; needed one finished epoch"):
+        DroppedLossDisplay(history, 300)

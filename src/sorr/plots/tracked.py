@@ -54,10 +54,10 @@ class DroppedLossDisplay:
     figure_: Figure | SubFigure
 
     def __init__(self, history: Sequence[Mapping[str, float]], n_rows: int) -> None:
-        if not history:
+        if not any(f"{part}_50" in line for line in history for part, _ in _PARTS):
             raise ValueError(
-                "history is empty; needed one finished epoch or more: call RankTracker.step() "
-                "after each. A window has no history"
+                "history has no losses; needed one finished epoch or more in which rows were "
+                "visited: call RankTracker.step() after each. A window has no history"
             )
         self.history, self.n_rows = history, n_rows
 
