@@ -137,6 +137,16 @@ def test_rows_without_a_label_are_none_to_a_tracker_of_losses(options):
     assert criterion.train()(logits, nothing, index=index) == 0
 
 
+def test_means_of_many_losses_in_half_precision_are_finite():
+    losses = torch.full((2, 80_000), 2.0, dtype=torch.float16)
+    targets = torch.zeros(2, 80_000, dtype=torch.long)
+    criterion = RankedRangeLoss(tracker=RankTracker(2, m=1))
+    criterion._unreduced = lambda *_: losses  # of cross-entropy on large images
+    assert criterion(losses, targets, index=torch.arange(2)) == 2
+    assert criterion.tracker.losses.tolist() == [2, 2]
+    assert criterion.eval()(torch.full((2000,), 100.0, dtype=torch.float16)) == 100
+
+
 def test_probabilities_are_told_to_a_tracker_as_logits():
     probabilities, labels = torch.tensor([0.02, 0.1, 0.9, 1.0]), torch.tensor([0.0, 0, 1, 1])
     criterion = RankedRangeLoss(loss="binary_cross_entropy", tracker=RankTracker(4, 2))

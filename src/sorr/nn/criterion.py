@@ -146,7 +146,7 @@ class RankedRangeLoss(nn.Module):
             if losses.ndim > 1 or tracker.n_classes is None or not self.training:
                 losses, index = self._row_means(losses, target, index)
             if not self.training:
-                return losses.sum() / max(len(losses), 1)
+                return losses.mean() if len(losses) else losses.sum()
             predictions = None if target is None else self._as_logits(input)
             weights = tracker.weigh(losses, index, predictions, target)
             group = resolve_group(tracker.process_group)
@@ -197,7 +197,9 @@ class RankedRangeLoss(nn.Module):
         rows = n_counts.nonzero()[:, 0]
         if isinstance(index, Tensor) and len(index) == n:
             index = index[rows.to(index.device)]
-        return torch.where(counts, losses, 0.0).sum(dim=1)[rows] / n_counts[rows], index
+        precise = torch.promote_types(losses.dtype, torch.float32)  # for sums of many losses
+        totals = torch.where(counts, losses, 0.0).sum(dim=1, dtype=precise)
+        return (totals[rows] / n_counts[rows]).to(losses.dtype), index
 
     def _as_logits(self, predictions: Tensor) -> Tensor:
         """Return what the tracker takes for logits; two loss functions take other predictions."""
